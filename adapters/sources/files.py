@@ -1,0 +1,109 @@
+"""A file that is opened once, told apart from every other file, and noticed when it changes meanwhile."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .refusals import changed, shown, too_large, unreadable
+
+Signature = tuple[int, int, int, int, int]
+
+
+def _signature(status: os.stat_result) -> Signature:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@dataclass(slots=True)
+class OpenedFile:
+    """An open regular file. ``descriptor`` is closed on leaving the context."""
+
+    path: Path
+    descriptor: int
+    status: os.stat_result
+
+    @classmethod
+    def open(cls, path: Path, max_bytes: int) -> OpenedFile:
+        """Open for reading. Raises SourceFailed: missing, a directory, a special file, not allowed, empty, too large."""
+        descriptor = _descriptor(path)
+        opened = cls(path, descriptor, os.fstat(descriptor))
+        try:
+            opened._admit(max_bytes)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return opened
+
+    def _admit(self, max_bytes: int) -> None:
+        name = shown(self.path.name)
+        if stat.S_ISDIR(self.status.st_mode):
+            raise unreadable(f"{name} is a directory, not a file.", "Name the file in source.path.")
+        if not stat.S_ISREG(self.status.st_mode):
+            raise unreadable(f"{name} is a pipe, socket or device.", "Write its content to a file and name that.")
+        if self.status.st_size == 0:
+            raise unreadable(f"{name} is empty: it has not even a header.", "Check what should have written it.")
+        if self.status.st_size > max_bytes:
+            raise too_large(self.path.name, max_bytes, unpacked=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk when it was opened."""
+        return self.status.st_size
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Up to ``count`` bytes from ``offset``. Raises SourceFailed when the disk fails."""
+        try:
+            return os.pread(self.descriptor, count, offset)
+        except OSError as error:
+            raise unreadable(
+                f"Reading {shown(self.path.name)} failed: {error.strerror}.", "Check the disk, then repeat the command."
+            ) from None
+
+    def verify(self) -> None:
+        """Raise DPONE_SOURCE_CHANGED unless descriptor and path still show the file as it was opened."""
+        expected = _signature(self.status)
+        if _signature(os.fstat(self.descriptor)) != expected:
+            raise changed(self.path.name)
+        try:
+            now = os.stat(self.path)  # noqa: PTH116 (the same call as fstat above)
+        except OSError:
+            raise changed(self.path.name) from None
+        if _signature(now) != expected:
+            raise changed(self.path.name)
+
+    @property
+    def fingerprint(self) -> dict[str, str | int]:
+        """Name without folder, bytes, and time of the last write in UTC (RFC 3339, microseconds)."""
+        written = datetime.fromtimestamp(self.status.st_mtime_ns // 1_000 / 1_000_000, tz=UTC)
+        return {
+            "name": self.path.name,
+            "bytes": self.size,
+            "modified": written.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+
+def _descriptor(path: Path) -> int:
+    name = shown(path.name)
+    try:
+        # Without O_NONBLOCK the opening of a pipe that nobody writes to would never return.
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise unreadable(f"{name} does not exist.", "Check source.path; it is relative to the manifest.") from None
+    except PermissionError:
+        raise unreadable(f"{name} may not be read by this user.", "Grant read permission on it, then repeat.") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a path"
+        raise unreadable(f"{name} cannot be opened: {reason}.", "Check source.path.") from None
