@@ -1,0 +1,369 @@
+"""The operation: one bounded full refresh, folded from its events.
+
+The states and what leads from one to the next are the table in ``docs/explanation/protocol.md``; ``evolve`` is that
+table. An event that the state does not allow raises IllegalTransition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from . import events as e
+from .capsule import CapsuleCore
+from .configuration import Process, from_semantic
+from .errors import IllegalTransition
+from .identity import OperationKey
+from .quality import GateResult
+from .tables import Observation, TableDefinition, TableIdentity
+
+
+class State(StrEnum):
+    """Where an operation stands."""
+
+    NEW = "NEW"
+    ADMITTED = "ADMITTED"
+    STAGED = "STAGED"
+    PREPARED = "PREPARED"
+    DISPATCHED = "DISPATCHED"
+    COMMITTED = "COMMITTED"
+    TARGET_PENDING = "TARGET_PENDING"
+    OBSERVED = "OBSERVED"
+    GUARD_RELEASED = "GUARD_RELEASED"
+    COMPLETE = "COMPLETE"
+    FAILED = "FAILED"
+    RETIRED = "RETIRED"
+
+
+BEFORE_DISPATCH = frozenset({State.ADMITTED, State.STAGED, State.PREPARED})
+AFTER_COMMIT = frozenset({State.COMMITTED, State.TARGET_PENDING, State.OBSERVED, State.GUARD_RELEASED})
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One read of the source and everything known about the table it filled."""
+
+    id: str
+    candidate: str
+    definition: TableDefinition
+    source: Observation | None = None
+    fingerprint: Mapping[str, str | int] | None = None
+    rows: Mapping[str, int] | None = None
+    identities: Mapping[str, TableIdentity] | None = None
+    staged: Observation | None = None
+    gates: tuple[GateResult, ...] | None = None
+    core: CapsuleCore | None = None
+    core_digest: str | None = None
+
+    @property
+    def is_staged(self) -> bool:
+        return self.identities is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What was dispatched: the current epoch's candidate name and what each replica held before."""
+
+    epoch: int
+    candidate: str
+    exchange: bool
+    predecessor: Mapping[str, TableIdentity]
+    dispatches: int = 1
+    proven: Mapping[str, TableIdentity] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the operation failed, and whether the same command may take it up again."""
+
+    code: str
+    errors: tuple[str, ...]
+    candidate: str | None
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """State of one operation's stream at ``version`` (0: it does not exist yet)."""
+
+    version: int = 0
+    state: State = State.NEW
+    key: OperationKey | None = None
+    configuration: Mapping[str, Any] | None = None
+    settings: Process | None = None
+    configuration_digest: str = ""
+    inventory: tuple[str, ...] = ()
+    attempt: int = 0
+    incarnation: int = 1
+    generation: Generation | None = None
+    publication: Publication | None = None
+    guard: str | None = None
+    target: Observation | None = None
+    differences: tuple[str, ...] = ()
+    waived: str | None = None
+    receipt: e.ReceiptAccepted | None = None
+    completed_attempt: int = 0
+    validated_attempt: int = 0
+    failure: Failure | None = None
+    retired: e.OperationRetired | None = None
+
+    @property
+    def process(self) -> Process:
+        """The configuration as the classes that mean it."""
+        if self.settings is None:
+            raise IllegalTransition("The operation was never admitted.")
+        return self.settings
+
+    @property
+    def owes_target(self) -> bool:
+        """Whether a target observation is owed (capsule version 2)."""
+        return (
+            self.generation is not None
+            and self.generation.core is not None
+            and self.generation.core.target_plan is not None
+        )
+
+    @property
+    def target_commit(self) -> str:
+        """``not_started``, ``unknown`` or ``proven``."""
+        if self.publication is None:
+            return "not_started"
+        return "unknown" if self.publication.proven is None else "proven"
+
+    @property
+    def governance(self) -> str:
+        """``complete`` once all evidence is in the ledger, else ``blocked``."""
+        return "complete" if self.state is State.COMPLETE else "blocked"
+
+    @property
+    def capsule_state(self) -> str | None:
+        """PREPARED, TARGET_PENDING, COMPLETE or FAILED; None while there is no capsule."""
+        if self.generation is None or self.generation.core is None:
+            return None
+        if self.state in (State.COMPLETE, State.FAILED):
+            return self.state.value
+        pending = self.state in (State.TARGET_PENDING, State.OBSERVED, State.GUARD_RELEASED)
+        return "TARGET_PENDING" if pending else "PREPARED"
+
+
+def fold(events: Iterable[e.Event]) -> Operation:
+    """The operation that these events say. Raises IllegalTransition."""
+    operation = Operation()
+    for event in events:
+        operation = evolve(operation, event)
+    return operation
+
+
+def evolve(operation: Operation, event: e.Event) -> Operation:
+    """The operation after ``event``. Raises IllegalTransition."""
+    return replace(_evolve(operation, event), version=operation.version + 1)
+
+
+def _evolve(op: Operation, event: e.Event) -> Operation:
+    match event:
+        case e.OperationAdmitted():
+            return _admit(op, event)
+        case e.AttemptStarted():
+            _demand(
+                op, event, op.state is not State.NEW and op.state is not State.RETIRED and op.state is not State.FAILED
+            )
+            _check(event.attempt == op.attempt + 1, event, "its fence is not the next one")
+            return replace(op, attempt=event.attempt)
+        case e.StagingOpened():
+            _demand(op, event, op.state is State.ADMITTED and op.generation is None)
+            _check_attempt(op, event, event.attempt)
+            return replace(op, generation=Generation(event.generation, event.candidate, event.definition))
+        case e.SourceObserved():
+            generation = _open_generation(op, event, event.generation)
+            return replace(op, generation=replace(generation, source=event.observation, fingerprint=event.fingerprint))
+        case e.CandidateStaged():
+            generation = _open_generation(op, event, event.generation)
+            _check(generation.source is not None, event, "the source was not observed")
+            return replace(op, generation=replace(generation, rows=event.rows, identities=event.identities))
+        case e.StagingAbandoned():
+            _demand(op, event, op.state in BEFORE_DISPATCH)
+            _current_generation(op, event, event.generation)
+            return replace(op, state=State.ADMITTED, generation=None)
+        case e.StagedObserved():
+            generation = _staged_generation(op, event, event.generation)
+            return replace(op, generation=replace(generation, staged=event.observation))
+        case e.GatesEvaluated():
+            generation = _staged_generation(op, event, event.generation)
+            _check(generation.staged is not None, event, "the candidate was not observed")
+            state = State.STAGED if event.passed else op.state
+            return replace(op, state=state, generation=replace(generation, gates=event.gates))
+        case e.CapsuleWritten():
+            return _write_capsule(op, event)
+        case e.PublicationDispatched():
+            return _dispatch(op, event)
+        case e.PublicationFenced():
+            _demand(op, event, op.state is State.DISPATCHED)
+            _check_attempt(op, event, event.attempt)
+            return op
+        case e.CommitProven():
+            return _prove(op, event)
+        case e.TargetPending():
+            _demand(op, event, op.state in (State.COMMITTED, State.TARGET_PENDING) and op.owes_target)
+            _check_attempt(op, event, event.attempt)
+            return replace(op, state=State.TARGET_PENDING, guard=event.guard)
+        case e.TargetObserved():
+            _demand(op, event, op.state is State.TARGET_PENDING and op.guard is not None)
+            return replace(op, state=State.OBSERVED, target=event.observation, differences=event.differences)
+        case e.TargetObservationWaived():
+            _demand(op, event, op.state is State.TARGET_PENDING and op.guard is not None)
+            return replace(op, state=State.OBSERVED, waived=event.reason)
+        case e.ObservationAbandoned():
+            _demand(op, event, op.state is State.TARGET_PENDING and op.guard == event.guard)
+            return replace(op, guard=None)
+        case e.ReceiptAccepted():
+            return _accept_receipt(op, event)
+        case e.ReaderGuardReleased():
+            _demand(op, event, op.state is State.OBSERVED and op.guard == event.guard)
+            _check(op.receipt is not None and op.receipt.attempt == op.attempt, event, "this attempt has no receipt")
+            return replace(op, state=State.GUARD_RELEASED, guard=None)
+        case e.OperationCompleted():
+            return _complete(op, event)
+        case e.ReplayValidated():
+            _demand(op, event, op.state is State.COMPLETE)
+            _check_attempt(op, event, event.attempt)
+            return replace(op, validated_attempt=event.attempt)
+        case e.OperationFailed():
+            _demand(op, event, op.state in BEFORE_DISPATCH | AFTER_COMMIT)
+            failure = Failure(event.code, event.errors, event.candidate, final=op.state in AFTER_COMMIT)
+            return replace(op, state=State.FAILED, failure=failure)
+        case e.OperationRetired():
+            _demand(op, event, op.state in BEFORE_DISPATCH)
+            return replace(op, state=State.RETIRED, retired=event)
+        case e.OperationReopened():
+            return _reopen(op, event)
+        case _:
+            raise IllegalTransition(f"{type(event).__name__} does not belong to an operation.")
+
+
+def _admit(op: Operation, event: e.OperationAdmitted) -> Operation:
+    _demand(op, event, op.state is State.NEW)
+    return replace(
+        op,
+        state=State.ADMITTED,
+        key=event.key,
+        configuration=event.configuration,
+        settings=_settings(event, event.configuration),
+        configuration_digest=event.configuration_digest,
+        inventory=event.inventory,
+    )
+
+
+def _settings(event: e.Event, configuration: Mapping[str, Any]) -> Process:
+    try:
+        return from_semantic(configuration)
+    except (KeyError, TypeError, ValueError) as error:
+        raise IllegalTransition(f"{type(event).__name__} holds a configuration that cannot be understood.") from error
+
+
+def _write_capsule(op: Operation, event: e.CapsuleWritten) -> Operation:
+    _demand(op, event, op.state is State.STAGED and op.process.sink.durable)
+    generation = _current_generation(op, event, event.generation)
+    _check(event.core.generation == generation.id and event.core.gates_passed, event, "its core is another's")
+    sealed = replace(generation, core=event.core, core_digest=event.core_digest)
+    return replace(op, state=State.PREPARED, generation=sealed)
+
+
+def _dispatch(op: Operation, event: e.PublicationDispatched) -> Operation:
+    first = State.PREPARED if op.process.sink.durable else State.STAGED
+    _demand(op, event, op.state in (first, State.DISPATCHED))
+    _check_attempt(op, event, event.attempt)
+    _current_generation(op, event, event.generation)
+    earlier = op.publication
+    _check(event.epoch == (earlier.epoch + 1 if earlier else 1), event, "its epoch is not the next one")
+    publication = Publication(
+        epoch=event.epoch,
+        candidate=event.candidate,
+        exchange=event.exchange,
+        predecessor=event.predecessor if earlier is None else earlier.predecessor,
+        dispatches=1 if earlier is None else earlier.dispatches + 1,
+    )
+    return replace(op, state=State.DISPATCHED, publication=publication)
+
+
+def _prove(op: Operation, event: e.CommitProven) -> Operation:
+    _demand(op, event, op.state is State.DISPATCHED)
+    _check_attempt(op, event, event.attempt)
+    if op.publication is None:
+        raise _illegal(op, event, "nothing was dispatched")
+    _current_generation(op, event, event.generation)
+    _check(set(event.identities) == set(op.inventory), event, "it does not speak of every replica")
+    return replace(op, state=State.COMMITTED, publication=replace(op.publication, proven=event.identities))
+
+
+def _accept_receipt(op: Operation, event: e.ReceiptAccepted) -> Operation:
+    states = (State.OBSERVED, State.GUARD_RELEASED) if op.owes_target else (State.COMMITTED,)
+    _demand(op, event, op.state in states)
+    _check_attempt(op, event, event.attempt)
+    generation = _current_generation(op, event, event.generation)
+    _check(event.core_digest == generation.core_digest, event, "its core is another's")
+    return replace(op, receipt=event)
+
+
+def _complete(op: Operation, event: e.OperationCompleted) -> Operation:
+    _demand(op, event, op.state is (State.GUARD_RELEASED if op.owes_target else State.COMMITTED))
+    _check_attempt(op, event, event.attempt)
+    if op.process.sink.durable:
+        fresh = op.receipt is not None and op.receipt.attempt == event.attempt and op.receipt.receipt == event.receipt
+        _check(fresh, event, "this attempt has no receipt")
+    return replace(op, state=State.COMPLETE, completed_attempt=event.attempt)
+
+
+def _reopen(op: Operation, event: e.OperationReopened) -> Operation:
+    retryable = op.state is State.FAILED and op.failure is not None and not op.failure.final
+    _demand(op, event, retryable or op.state in (State.COMPLETE, State.RETIRED))
+    return Operation(
+        state=State.ADMITTED,
+        key=op.key,
+        version=op.version,
+        configuration=event.configuration,
+        settings=_settings(event, event.configuration),
+        configuration_digest=event.configuration_digest,
+        inventory=event.inventory,
+        attempt=op.attempt,
+        incarnation=op.incarnation + 1,
+    )
+
+
+def _current_generation(op: Operation, event: e.Event, generation: str) -> Generation:
+    if op.generation is None or op.generation.id != generation:
+        raise _illegal(op, event, "it speaks of another generation")
+    return op.generation
+
+
+def _open_generation(op: Operation, event: e.Event, generation: str) -> Generation:
+    _demand(op, event, op.state is State.ADMITTED)
+    current = _current_generation(op, event, generation)
+    _check(not current.is_staged, event, "the candidate was filled already")
+    return current
+
+
+def _staged_generation(op: Operation, event: e.Event, generation: str) -> Generation:
+    _demand(op, event, op.state is State.ADMITTED)
+    current = _current_generation(op, event, generation)
+    _check(current.is_staged, event, "the candidate is not filled")
+    return current
+
+
+def _check_attempt(op: Operation, event: e.Event, attempt: int) -> None:
+    _check(attempt == op.attempt and attempt > 0, event, "another attempt is the current one")
+
+
+def _demand(op: Operation, event: e.Event, condition: bool) -> None:
+    if not condition:
+        raise _illegal(op, event, f"the operation is {op.state}")
+
+
+def _check(condition: bool, event: e.Event, why: str) -> None:
+    if not condition:
+        raise IllegalTransition(f"{type(event).__name__} is not allowed here: {why}.")
+
+
+def _illegal(op: Operation, event: e.Event, why: str) -> IllegalTransition:
+    return IllegalTransition(f"{type(event).__name__} is not allowed in {op.state}: {why}.")
