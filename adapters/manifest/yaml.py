@@ -58,24 +58,25 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A document's value and the place of everything in it (a mapping's entry: the place of its key)."""
+    """A value and the place of everything in it (of a mapping's entry: the place of its key).
+
+    ``places`` may belong to a larger document, in which the value stands at ``root``.
+    """
 
     value: Any
     places: Mapping[Path, Place]
+    root: Path = ()
 
     def place(self, path: Path) -> Place:
-        """The place of ``path``, or of its nearest ancestor that was written."""
-        while path and path not in self.places:
-            path = path[:-1]
-        return self.places[path]
+        """The place of ``path`` below the value, or of its nearest ancestor that was written."""
+        whole = (*self.root, *path)
+        while whole and whole not in self.places:
+            whole = whole[:-1]
+        return self.places[whole]
 
-    def at(self, *path: str | int) -> Located:
-        """The part of the document below ``path``."""
-        value = self.value
-        for step in path:
-            value = value[step]
-        depth = len(path)
-        return Located(value, {key[depth:]: place for key, place in self.places.items() if key[:depth] == path})
+    def at(self, step: str | int) -> Located:
+        """The part at one key or index."""
+        return Located(self.value[step], self.places, (*self.root, step))
 
 
 class Unreadable(Exception):
