@@ -1,0 +1,138 @@
+"""Streaming Arrow batches into one table: the caller produces and serialises, the engine's thread inserts.
+
+Memory stays flat whatever the number of rows: one parsing thread, at most a few batches in flight, and parts cut by
+bytes before the engine would gather a million rows for each.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...domain.errors import EngineFailed, ErrorCode
+from ...domain.tables import Column
+from .arrow_types import check_nulls, check_schema
+from .engine_errors import RAISED, engine_failed
+from .engine_thread import EngineThread, Job
+from .quoting import identifier, settings_clause, table_name
+
+_IN_FLIGHT_BATCHES = 2
+_CANCEL_SECONDS = 2.0
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's IPC stream format: continuation, length zero
+_SETTINGS: dict[str, int | str] = {
+    "async_insert": 0,
+    "insert_deduplicate": 0,
+    "max_threads": 1,
+    "max_insert_threads": 1,
+    "input_format_parallel_parsing": 0,
+    "min_insert_block_size_rows": 1_048_576,
+    "min_insert_block_size_bytes": 20 * 1024 * 1024,
+    "input_format_null_as_default": 0,
+    "input_format_defaults_for_omitted_fields": 0,
+    "input_format_skip_unknown_fields": 0,
+    "input_format_arrow_allow_missing_columns": 0,
+    "input_format_arrow_case_insensitive_column_matching": 0,
+    "date_time_overflow_behavior": "throw",
+}
+
+
+def fill(
+    thread: EngineThread,
+    session: Any,
+    database: str,
+    name: str,
+    columns: Sequence[Column],
+    batches: Iterable[Any],
+) -> int:
+    """Insert all batches and return how many rows the engine says it wrote, which is how many were handed over.
+
+    An error of the producer, or a signal, cancels the insert and goes on as it is. Raises EngineFailed.
+    """
+    names = ", ".join(identifier(column.name) for column in columns)
+    statement = f"INSERT INTO {table_name(database, name)} ({names}){settings_clause(_SETTINGS)}"
+    feed = _Feed()
+    job: Job[int] | None = None
+    rows = 0
+    try:
+        for batch in batches:
+            check_nulls(batch, columns)
+            if job is None:
+                check_schema(batch.schema, columns)
+                job = thread.start(lambda: feed.insert(session, statement))
+                schema = batch.schema
+                feed.put(schema.serialize().to_pybytes(), job)
+            elif not batch.schema.equals(schema):
+                check_schema(batch.schema, columns)
+            rows += batch.num_rows
+            feed.put(batch.serialize().to_pybytes(), job)
+        if job is None:
+            return 0
+        feed.put(_END_OF_STREAM, job)
+        feed.put(None, job)
+        job.done.wait()
+    except BaseException:
+        if job is not None:
+            feed.cancel(job)
+        raise
+    return _written(job, rows)
+
+
+class _Feed:
+    """The bounded way from the producer to the engine's thread."""
+
+    def __init__(self) -> None:
+        self._chunks: queue.Queue[bytes | None] = queue.Queue(_IN_FLIGHT_BATCHES)
+        self._cancelled = threading.Event()
+
+    def put(self, chunk: bytes | None, job: Job[int]) -> None:
+        """Wait for room. Raises EngineFailed when the insert has ended meanwhile."""
+        while True:
+            if job.done.is_set():
+                _written(job, -1)
+            try:
+                self._chunks.put(chunk, timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def cancel(self, job: Job[int]) -> None:
+        """Let the engine's thread end the insert; wait for it only so long as a signal's bound allows."""
+        self._cancelled.set()
+        deadline = time.monotonic() + _CANCEL_SECONDS
+        while not job.done.is_set() and time.monotonic() < deadline:
+            try:
+                self._chunks.put_nowait(None)
+            except queue.Full:
+                self._discard()
+            job.done.wait(0.01)
+
+    def insert(self, session: Any, statement: str) -> int:
+        """Runs in the engine's thread until None comes."""
+        with session.send_insert(statement, "ArrowStream") as stream:
+            while (chunk := self._chunks.get()) is not None and not self._cancelled.is_set():
+                stream.append(chunk)
+            return 0 if self._cancelled.is_set() else int(stream.finish().rows_written)
+
+    def _discard(self) -> None:
+        try:
+            self._chunks.get_nowait()
+        except queue.Empty:
+            return
+
+
+def _written(job: Job[int], rows: int) -> int:
+    try:
+        written = job.result()
+    except RAISED as error:
+        raise engine_failed(error, "inserting rows into the candidate") from None
+    if written != rows:
+        raise EngineFailed(
+            ErrorCode.INTERNAL,
+            f"The engine wrote {written} rows where {rows} were handed over.",
+            safe="The live table was not touched; the candidate will not be published.",
+            next="Repeat the same command.",
+        )
+    return written
