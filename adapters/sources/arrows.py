@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ...domain.types import ColumnType
 from .shapes import DIGITS, UNITS, Refused, arrow_type, check_range, first_refused, unit_digits
 from .texts import from_texts
-from .times import _in_zone
+from .times import in_zone
 
 
 def proposed_type(kind: Any) -> str | None:
@@ -125,9 +125,11 @@ def _require_multiple(ticks: Any, step: int) -> None:
 
 def _localised(ticks: Any, digits: int, target: ColumnType) -> Any:
     step = 10**digits
-    seconds = pc.cast(pc.floor(pc.divide(pc.cast(ticks, pa.decimal128(38, 0)), step)), pa.int64()) if step > 1 else ticks
+    seconds = (
+        pc.cast(pc.floor(pc.divide(pc.cast(ticks, pa.decimal128(38, 0)), step)), pa.int64()) if step > 1 else ticks
+    )
     within = pc.subtract(ticks, pc.multiply(seconds, step))
-    shifted = _in_zone(seconds.view(pa.timestamp("s")), target.zone).view(pa.int64())
+    shifted = in_zone(seconds.view(pa.timestamp("s")), target.zone).view(pa.int64())
     return pc.add(pc.multiply(shifted, step), within)
 
 
@@ -140,9 +142,7 @@ def _decimal(values: Any, target: ColumnType) -> Any:
 
 def _uuid(values: Any) -> Any:
     texts = [None if raw is None else raw.hex() for raw in values.to_pylist()]
-    return pa.array(
-        [t and f"{t[:8]}-{t[8:12]}-{t[12:16]}-{t[16:20]}-{t[20:]}" for t in texts], pa.string()
-    )
+    return pa.array([t and f"{t[:8]}-{t[8:12]}-{t[12:16]}-{t[16:20]}-{t[20:]}" for t in texts], pa.string())
 
 
 def _is_text(kind: Any) -> bool:

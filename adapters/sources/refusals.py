@@ -53,7 +53,9 @@ def too_large(name: str, max_bytes: int, *, unpacked: bool) -> SourceFailed:
 
 def declaration(what: str, next_step: str, errors: tuple[str, ...] = ()) -> SourceFailed:
     """The manifest does not fit the source."""
-    return SourceFailed(ErrorCode.MANIFEST_INVALID, what, safe="Nothing was read or changed.", next=next_step, errors=errors)
+    return SourceFailed(
+        ErrorCode.MANIFEST_INVALID, what, safe="Nothing was read or changed.", next=next_step, errors=errors
+    )
 
 
 def value_refused(name: str, column: str, target: ColumnType, place: str, reason: str) -> SourceFailed:

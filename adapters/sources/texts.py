@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...domain.types import ColumnType
+from .refusals import RowRefused
 from .shapes import Refused, arrow_type, check_range, first_refused
 from .times import instants
 
@@ -58,7 +59,7 @@ def _converter(target: ColumnType) -> Callable[..., Any]:
             return _uuids
 
 
-def _integers(texts: Any, target: ColumnType, point: str) -> Any:  # noqa: ARG001 (one signature for all)
+def _integers(texts: Any, target: ColumnType, point: str) -> Any:
     kind = arrow_type(target)
     if not _holds(texts, b"xX"):  # Arrow reads 0x1F as a number; everything else that it reads is strict
         try:
@@ -98,14 +99,14 @@ def _decimals(texts: Any, target: ColumnType, point: str) -> Any:
         raise Refused("more digits than the type holds") from None
 
 
-def _booleans(texts: Any, target: ColumnType, point: str) -> Any:  # noqa: ARG001
+def _booleans(texts: Any, target: ColumnType, point: str) -> Any:
     found = pc.index_in(texts, value_set=pa.array(_TRUE + _FALSE))
     if found.null_count != texts.null_count:
         raise Refused("neither true nor false")
     return pc.less(found, len(_TRUE))
 
 
-def _dates(texts: Any, target: ColumnType, point: str) -> Any:  # noqa: ARG001
+def _dates(texts: Any, target: ColumnType, point: str) -> Any:
     try:
         values = pc.cast(texts, pa.date32())
     except pa.ArrowInvalid:
@@ -113,11 +114,11 @@ def _dates(texts: Any, target: ColumnType, point: str) -> Any:  # noqa: ARG001
     return check_range(values, target)
 
 
-def _times(texts: Any, target: ColumnType, point: str) -> Any:  # noqa: ARG001
+def _times(texts: Any, target: ColumnType, point: str) -> Any:
     return instants(texts, target)
 
 
-def _uuids(texts: Any, target: ColumnType, point: str) -> Any:  # noqa: ARG001
+def _uuids(texts: Any, target: ColumnType, point: str) -> Any:
     _require(texts, _UUID, "not a UUID of 36 characters")
     return pc.ascii_lower(texts)
 
@@ -142,3 +143,9 @@ def _holds(texts: Any, letters: bytes) -> bool:
         return False
     content = data.to_pybytes()
     return any(content.find(letter) >= 0 for letter in letters)
+
+
+def require_present(values: Any) -> None:
+    """Raise RowRefused for the first NULL."""
+    if values.null_count:
+        raise RowRefused(pc.index(pc.is_null(values), True).as_py(), "NULL where the type takes none")

@@ -42,7 +42,7 @@ def _fast(texts: Any, target: ColumnType) -> Any:
         if lengths["min"] == _WITH_Z:
             return pc.cast(texts, pa.timestamp("s", "UTC"))
         if lengths["min"] == _NAIVE:
-            return _in_zone(pc.cast(texts, pa.timestamp("s")), target.zone)
+            return in_zone(pc.cast(texts, pa.timestamp("s")), target.zone)
     except pa.ArrowInvalid:
         return None
     return None
@@ -58,13 +58,13 @@ def _slow(texts: Any, target: ColumnType) -> Any:
     except pa.ArrowInvalid:
         raise Refused("no such day or time of day") from None
     naive = pc.equal(offset, "")
-    local = _in_zone(pc.if_else(naive, stamps, None), target.zone)
+    local = in_zone(pc.if_else(naive, stamps, None), target.zone)
     fixed = pc.subtract(pc.cast(stamps, pa.int64()), _offset_seconds(offset))
     seconds = pc.if_else(naive, pc.cast(local, pa.int64()), fixed)
     return check_range(_joined(seconds, fraction, target), target)
 
 
-def _in_zone(stamps: Any, zone: str | None) -> Any:
+def in_zone(stamps: Any, zone: str | None) -> Any:
     if zone is None or zone in ("UTC", "Etc/UTC"):
         return pc.cast(stamps, pa.timestamp("s", "UTC"))
     try:

@@ -1,0 +1,140 @@
+"""The text of a CSV file from its first row on: unpacked, in UTF-8, without byte order mark, skipped lines and header."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+from .csv_options import CsvOptions
+from .files import OpenedFile
+from .refusals import shown, unreadable
+from .structure import Block, Dialect, blocks_of_rows, check_utf8, layout, refuse
+from .unpacking import unpacked
+
+_MARK = codecs.BOM_UTF8
+_HEADER_BYTES_MAX = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CsvText:
+    """``header`` holds the first row's fields, ``names`` them as column names (None without a header row).
+
+    ``blocks`` yields the data rows and is used once.
+    """
+
+    dialect: Dialect
+    header: tuple[str, ...]
+    names: tuple[str, ...] | None
+    blocks: Iterator[Block]
+
+
+def open_text(file: OpenedFile, options: CsvOptions, max_bytes: int) -> CsvText:
+    """Read up to the header. Raises SourceFailed: no header, or one that cannot be right."""
+    dialect = Dialect(file.path.name, options.delimiter.encode(), options.quote.encode())
+    content = unpacked(file, options.compression, max_bytes)
+    if not options.is_utf8:
+        content = _transcoded(content, options.encoding, dialect.file)
+    content = _without_mark(content)
+    if options.skip_rows:
+        content = _skipped(content, options.skip_rows)
+    blocks = blocks_of_rows(content, dialect, options.skip_rows + 1)
+    if options.trim:
+        blocks = map(partial(_trimmed, dialect=dialect), blocks)
+    first = next(blocks, None)
+    if first is None:
+        raise unreadable(f"{shown(dialect.file)} has no header.", "Check what should have written it.")
+    header, rest = _split(first, dialect)
+    following = chain((rest,) if rest.data else (), blocks)
+    if options.header:
+        return CsvText(dialect, header, header, following)
+    return CsvText(dialect, header, None, chain((first,), blocks))
+
+
+def _split(first: Block, dialect: Dialect) -> tuple[tuple[str, ...], Block]:
+    """The first row's fields, and the rows after it."""
+    end = _first_row_end(first, dialect)
+    row = Block(first.data[:end], first.first_line)
+    check_utf8(row, dialect.file, "UTF-8")
+    fault = layout(row.data, dialect).fault
+    if fault is not None:
+        refuse(row, fault[0], fault[1], dialect.file)
+    line = row.data.decode().removesuffix("\n").removesuffix("\r")
+    if not line:
+        refuse(row, 0, "a blank line where the header should be", dialect.file)
+    rest = Block(first.data[end:], first.first_line + row.data.count(b"\n"), first.read)
+    return tuple(_fields(line, dialect)), rest
+
+
+def _first_row_end(first: Block, dialect: Dialect) -> int:
+    """The offset after the first row's line end."""
+    end = first.data.find(b"\n") + 1
+    while end and dialect.quote and first.data.count(dialect.quote, 0, end) % 2:
+        end = first.data.find(b"\n", end) + 1
+        if end > _HEADER_BYTES_MAX:
+            refuse(first, 0, "a header whose quote does not end", dialect.file)
+    return end or len(first.data)
+
+
+def _fields(line: str, dialect: Dialect) -> list[str]:
+    if not dialect.quote:
+        return line.split(dialect.delimiter.decode())
+    csv.field_size_limit(max(csv.field_size_limit(), _HEADER_BYTES_MAX))
+    return next(csv.reader([line], delimiter=dialect.delimiter.decode(), quotechar=dialect.quote.decode(), strict=True))
+
+
+def _without_mark(content: Iterator[bytes]) -> Iterator[bytes]:
+    head = b""
+    for piece in content:
+        head += piece
+        if len(head) >= len(_MARK):
+            break
+    head = head.removeprefix(_MARK)
+    if head:
+        yield head
+    yield from content
+
+
+def _skipped(content: Iterator[bytes], lines: int) -> Iterator[bytes]:
+    for piece in content:
+        offset = 0
+        while lines and (end := piece.find(b"\n", offset)) >= 0:
+            offset, lines = end + 1, lines - 1
+        if lines == 0:
+            if piece[offset:]:
+                yield piece[offset:]
+            break
+    yield from content
+
+
+def _transcoded(content: Iterator[bytes], encoding: str, file: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    line = 1
+    try:
+        for piece in chain(content, (None,)):
+            text = decoder.decode(piece or b"", final=piece is None)
+            line += text.count("\n")
+            if text:
+                yield text.encode()
+    except UnicodeDecodeError as error:
+        before = bytes(error.object[: error.start]).decode(error.encoding, "replace").count("\n")
+        raise unreadable(
+            f"{shown(file)}, line {line + before}: bytes that are not {encoding}.",
+            "Set source.options.encoding to the file's encoding, then repeat the command.",
+        ) from None
+    except UnicodeEncodeError:
+        raise unreadable(f"{shown(file)}, line {line}: characters that are not text.", "Check the encoding.") from None
+
+
+def _trimmed(block: Block, dialect: Dialect) -> Block:
+    """Blanks and tabs off both ends of unquoted fields and off both sides of a quoted one."""
+    blanks = b"[%s]*" % b" \t".replace(dialect.delimiter, b"")
+    edge = blanks + b"(" + re.escape(dialect.delimiter) + rb"|\r?\n|\Z)" + blanks
+    quote = re.escape(dialect.quote)
+    enclosed = b"(%s[^%s]*%s)|" % (quote, quote, quote) if quote else b"()(?!)|"
+    data = block.data.lstrip(b" \t".replace(dialect.delimiter, b""))
+    return Block(re.sub(enclosed + edge, rb"\1\2", data), block.first_line, block.read)
