@@ -133,7 +133,13 @@ def _without(form: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, 
     return {key: list(value) if isinstance(value, tuple) else value for key, value in kept.items()}
 
 
-_ABSENT_SOURCE: Final = {"connection_ref": None, "path": None, "table": None, "query": None, "options": {}}
+_ABSENT_SOURCE: Final[Mapping[str, Any]] = {
+    "connection_ref": None,
+    "path": None,
+    "table": None,
+    "query": None,
+    "options": {},
+}
 _SINK_DEFAULTS: Final[Mapping[str, Any]] = {
     "columns": None,
     "schema_change": SchemaChange.REFUSE,

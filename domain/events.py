@@ -62,12 +62,16 @@ class AttemptStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagingOpened(Event):
-    """Intent: one read of the source into one new table. Mints the generation, which is the load's id as well."""
+    """Intent: one read of the source into one new table. Mints the generation, which is the load's id as well.
+
+    ``source_schema`` is the digest of the source's own ordered columns.
+    """
 
     generation: str
     attempt: int
     candidate: str
     definition: TableDefinition
+    source_schema: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

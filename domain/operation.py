@@ -13,9 +13,10 @@ from typing import Any
 
 from . import events as e
 from .capsule import CapsuleCore
-from .configuration import Process, from_semantic
+from .configuration import from_semantic
 from .errors import IllegalTransition
 from .identity import OperationKey
+from .process import Process
 from .quality import GateResult
 from .tables import Observation, TableDefinition, TableIdentity
 
@@ -48,6 +49,7 @@ class Generation:
     id: str
     candidate: str
     definition: TableDefinition
+    source_schema: str = ""
     source: Observation | None = None
     fingerprint: Mapping[str, str | int] | None = None
     rows: Mapping[str, int] | None = None
@@ -174,7 +176,7 @@ def _evolve(op: Operation, event: e.Event) -> Operation:
         case e.StagingOpened():
             _demand(op, event, op.state is State.ADMITTED and op.generation is None)
             _check_attempt(op, event, event.attempt)
-            return replace(op, generation=Generation(event.generation, event.candidate, event.definition))
+            return replace(op, generation=_opened(event))
         case e.SourceObserved():
             generation = _open_generation(op, event, event.generation)
             return replace(op, generation=replace(generation, source=event.observation, fingerprint=event.fingerprint))
@@ -253,6 +255,10 @@ def _admit(op: Operation, event: e.OperationAdmitted) -> Operation:
         configuration_digest=event.configuration_digest,
         inventory=event.inventory,
     )
+
+
+def _opened(event: e.StagingOpened) -> Generation:
+    return Generation(event.generation, event.candidate, event.definition, event.source_schema)
 
 
 def _settings(event: e.Event, configuration: Mapping[str, Any]) -> Process:

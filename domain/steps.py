@@ -220,7 +220,7 @@ def next_step(
         case State.GUARD_RELEASED:
             return _receipt_then(operation, attempt, Complete())
         case State.COMPLETE:
-            return _after_completion(slot, attempt)
+            return _after_completion(operation, slot, attempt)
         case State.RETIRED:
             return Refuse(_retired(operation))
         case State.FAILED:
@@ -292,9 +292,10 @@ def _receipt_then(operation: Operation, attempt: Attempt, step: Step) -> Step:
     return step
 
 
-def _after_completion(slot: TargetSlot, attempt: Attempt) -> Step:
-    due = _due(slot, attempt)
-    return Finished() if due is None or slot.holder is not None else WorkOff(due)
+def _after_completion(operation: Operation, slot: TargetSlot, attempt: Attempt) -> Step:
+    replayed = operation.completed_attempt != attempt.fence
+    due = None if replayed or slot.holder is not None else _due(slot, attempt)
+    return Finished() if due is None else WorkOff(due)
 
 
 def _due(slot: TargetSlot, attempt: Attempt) -> str | None:

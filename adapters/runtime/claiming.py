@@ -1,0 +1,207 @@
+"""Taking an operation on: the checks that refuse, the claim, later attempts, and what earlier ones left behind."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from ...domain import events as e
+from ...domain.configuration import from_semantic
+from ...domain.errors import AppendConflict, DponeError, EngineFailed, ErrorCode
+from ...domain.ports import StreamAppend
+from ...domain.slot import Live
+from ...domain.steps import Claim, WorkOff
+from ...domain.tables import ReplicaLook, TableIdentity
+from .attempt import Running
+from .definition import resolve_definition
+
+
+def claim(running: Running, step: Claim) -> None:
+    """Check everything that can refuse, then admit or reopen the operation and take the slot, in one append."""
+    running.ports.platform.acquire()
+    preflight(running)
+    events = [_reopened(running, step) if step.reopen else _admitted(running), attempt_started(running)]
+    slot_events: list[e.Event] = []
+    if running.slot.target is None:
+        slot_events.append(e.SlotOpened(at=running.now(), target=running.request.key.target))
+    key = running.request.key
+    slot_events.append(
+        e.SlotClaimed(
+            at=running.now(),
+            operation=running.request.operation,
+            dag_id=key.dag_id,
+            run_id=key.run_id,
+            process=key.process,
+            displaced=step.displaces,
+        )
+    )
+    running.append(events, [*slot_events, *_displaced_candidate(running, step)], _displacement(running, step))
+    running.started()
+
+
+def start_attempt(running: Running) -> None:
+    """Take the operation on where it stands."""
+    running.ports.platform.acquire()
+    running.append([attempt_started(running)])
+    running.started()
+
+
+def abandon_staging(running: Running) -> None:
+    """Void the unfinished generation; what it left is listed for dropping, by identity."""
+    generation = running.generation
+    event = e.StagingAbandoned(
+        at=running.now(), generation=generation.id, reason="the attempt that filled its candidate did not finish"
+    )
+    running.append([event], leftover(running, generation.candidate, generation.id, e.Role.LEFTOVER))
+
+
+def leftover(running: Running, name: str, generation: str, role: e.Role) -> list[e.Event]:
+    """The intent to drop this table, if any replica holds it and it is not listed yet."""
+    looks = running.ports.platform.look(running.request.key.target)
+    identities = {look.replica: look.tables[name] for look in looks if name in look.tables}
+    if not identities or name in running.slot.retirements:
+        return []
+    return [e.RetirementOpened(at=running.now(), name=name, role=role, generation=generation, identities=identities)]
+
+
+def work_off(running: Running, step: WorkOff) -> None:
+    """Drop one table by identity. A refusal is recorded and blocks nothing; a lost race leaves it to the winner."""
+    retirement = running.slot.retirements[step.name]
+    platform, database = running.ports.platform, running.request.key.database
+    _defer(running, step.name)
+    try:
+        dropped = tuple(
+            replica
+            for replica, identity in sorted(retirement.identities.items())
+            if platform.drop(replica, database, step.name, identity)
+        )
+    except EngineFailed as error:
+        reason = f"the server refused it ({error.engine_code})"
+        event: e.Event = e.RetirementDeferred(at=running.now(), name=step.name, reason=reason)
+    else:
+        event = e.TableRetired(at=running.now(), name=step.name, dropped=dropped)
+    try:
+        running.append([], [event])
+    except AppendConflict:
+        running.rebuild()
+
+
+def preflight(running: Running) -> None:
+    """Everything that must hold before a row is read: names, columns, the route, and who made the live table."""
+    key = running.request.key
+    process = from_semantic(running.request.configuration)
+    running.definition, running.source_schema = resolve_definition(
+        process, key, running.ports.source, running.slot.live
+    )
+    refusals = running.ports.platform.refusals(key.target, running.definition)
+    if refusals:
+        raise DponeError(
+            ErrorCode.EVIDENCE_UNSUPPORTED,
+            f"The target {key.target} cannot be published to: {refusals[0]}",
+            errors=tuple(refusals),
+            safe="Nothing was read or changed.",
+            exit_code=2,
+        )
+    check_live(running.ports.platform.look(key.target), str(key.target), key.table, running.slot.live)
+
+
+def check_live(looks: tuple[ReplicaLook, ...], target: str, table: str, live: Live | None) -> None:
+    """Refuse a target that holds anything but what this ledger proved."""
+    for look in looks:
+        if not look.reachable:
+            raise DponeError(
+                ErrorCode.REPLICA_UNREACHABLE,
+                f"Replica {look.replica} does not answer.",
+                safe="Nothing was read or changed.",
+                next="Repeat the same command once it does.",
+            )
+        expected = live.identities.get(look.replica) if live is not None else None
+        problem = _live_problem(look.tables.get(table), expected, target)
+        if problem is not None:
+            raise problem
+
+
+def _live_problem(found: TableIdentity | None, expected: TableIdentity | None, target: str) -> DponeError | None:
+    if found == expected:
+        return None
+    if expected is None:
+        return DponeError(
+            ErrorCode.NOT_ADMITTED,
+            f"The table {target} exists, but this ledger did not publish it.",
+            safe="Nothing was read or changed; the table is untouched.",
+            next="Choose another table name, or move that table away yourself.",
+        )
+    if found is None:
+        return _foreign(f"The table {target} is gone, though this ledger published it.")
+    if found.id == expected.id:
+        return _foreign(f"The table {target} was altered since it was published (columns, sorting key or engine).")
+    return _foreign(f"The table {target} was replaced by one that this ledger does not know.")
+
+
+def _foreign(what: str) -> DponeError:
+    return DponeError(
+        ErrorCode.FOREIGN_TARGET,
+        what,
+        safe="Nothing was read or changed; every table is as it was found.",
+        next="Put the published table back under its name, then repeat the same command.",
+    )
+
+
+def _admitted(running: Running) -> e.OperationAdmitted:
+    request = running.request
+    return e.OperationAdmitted(
+        at=running.now(),
+        key=request.key,
+        configuration=request.configuration,
+        configuration_digest=request.configuration_digest,
+        inventory=running.ports.platform.replicas,
+    )
+
+
+def _reopened(running: Running, step: Claim) -> e.OperationReopened:
+    request = running.request
+    return e.OperationReopened(
+        at=running.now(),
+        reason="the same command was repeated",
+        configuration=request.configuration,
+        configuration_digest=request.configuration_digest,
+        changed=step.changed,
+        inventory=running.ports.platform.replicas,
+    )
+
+
+def attempt_started(running: Running) -> e.AttemptStarted:
+    """The event that makes this process the operation's current attempt."""
+    invocation = running.invocation
+    return e.AttemptStarted(
+        at=running.now(),
+        attempt=running.operation.attempt + 1,
+        by=invocation.by,
+        manifest_sha256=invocation.manifest_sha256,
+        revision=invocation.revision,
+        task_id=invocation.task_id,
+        map_index=invocation.map_index,
+    )
+
+
+def _displaced_candidate(running: Running, step: Claim) -> list[e.Event]:
+    generation = running.holder.generation if running.holder is not None else None
+    if step.displaces is None or generation is None:
+        return []
+    return leftover(running, generation.candidate, generation.id, e.Role.LEFTOVER)
+
+
+def _displacement(running: Running, step: Claim) -> list[StreamAppend]:
+    if step.displaces is None or running.holder is None:
+        return []
+    key = running.request.key
+    retired = e.OperationRetired(
+        at=running.now(),
+        reason=f"run {key.run_id} of the same dag and process displaced it before it was dispatched",
+        displaced_by=running.request.operation,
+    )
+    return [StreamAppend(UUID(step.displaces), running.holder.version, (retired,))]
+
+
+def _defer(running: Running, name: str) -> None:
+    attempt = running.attempt
+    running.attempt = type(attempt)(attempt.fence, attempt.deferred | {name})

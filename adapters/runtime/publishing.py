@@ -1,0 +1,202 @@
+"""The swap: looked before, recorded, sent once, and then only observed until it is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from ...domain import events as e
+from ...domain.errors import DponeError, EngineFailed, ErrorCode
+from ...domain.limits import EPOCHS_MAX
+from ...domain.names import candidate_name
+from ...domain.ports import Swap
+from ...domain.publication import (
+    Fence,
+    Proven,
+    Redispatch,
+    Rename,
+    Seal,
+    Standing,
+    Stop,
+    ready_to_dispatch,
+    settle,
+)
+from ...domain.tables import ReplicaLook
+from .attempt import Running
+from .claiming import leftover
+
+_LOOKS_MAX = 20
+_DISPATCHES_MAX = 3
+
+
+def dispatch(running: Running) -> None:
+    """Look at every replica, record the intent, send the statement once. Its outcome is left to settling."""
+    generation, key = running.generation, running.request.key
+    looks = running.ports.platform.look(key.target)
+    expected = running.expectation()
+    stop = ready_to_dispatch(looks, expected, generation.candidate)
+    if stop is not None and stop.reason is Standing.LOST:
+        _abandon_lost(running)
+        return
+    if stop is not None:
+        raise _stopped(running, stop)
+    exchange = bool(expected.predecessor)
+    running.append(
+        [
+            e.PublicationDispatched(
+                at=running.now(),
+                generation=generation.id,
+                epoch=1,
+                attempt=running.fence,
+                candidate=generation.candidate,
+                replicas=running.operation.inventory,
+                exchange=exchange,
+                predecessor=expected.predecessor,
+            )
+        ]
+    )
+    _send(running, exchange=exchange)
+
+
+def settle_publication(running: Running) -> None:
+    """Bring a dispatched publication to its proof, by what is seen alone."""
+    platform, key = running.ports.platform, running.request.key
+    looked_after_seal = False
+    dispatches = 0
+    for _ in range(_LOOKS_MAX):
+        looks = platform.look(key.target)
+        fresh = candidate_name(key.table, running.generation.id, running.publication.epoch + 1, running.fence)
+        settlement = settle(looks, running.expectation(), fresh, looked_after_seal=looked_after_seal)
+        match settlement:
+            case Stop():
+                raise _stopped(running, settlement)
+            case Seal():
+                _rename(running, settlement.renames)
+                looked_after_seal = True
+            case Fence():
+                _rename(running, settlement.renames)
+                looked_after_seal = False
+            case Redispatch():
+                dispatches += 1
+                if dispatches > _DISPATCHES_MAX or running.publication.epoch >= EPOCHS_MAX:
+                    break
+                _redispatch(running, settlement, looks, fresh)
+                looked_after_seal = False
+            case Proven():
+                _prove(running, settlement)
+                return
+            case _:
+                assert_never(settlement)
+    raise DponeError(
+        ErrorCode.EVIDENCE_INCOMPLETE,
+        "The swap was sent and its outcome could not be brought to a proof.",
+        safe="Both tables are in place; nothing was lost.",
+        next="Repeat the same command.",
+        cause=ErrorCode.PUBLICATION_UNKNOWN,
+    )
+
+
+def _send(running: Running, *, exchange: bool) -> None:
+    key = running.request.key
+    running.counters.swaps_sent += 1
+    try:
+        running.ports.platform.swap(Swap(key.database, key.table, running.publication.candidate, exchange))
+    except EngineFailed:
+        return  # whatever the reply said, only what the replicas show counts
+
+
+def _redispatch(running: Running, settlement: Redispatch, looks: Sequence[ReplicaLook], fresh: str) -> None:
+    key, fence = running.request.key, running.fence
+    exchange = any(key.table in look.tables for look in looks if look.replica in settlement.replicas)
+    epoch = running.publication.epoch + 1
+    generation = running.generation.id
+    running.append(
+        [
+            e.PublicationFenced(
+                at=running.now(),
+                generation=generation,
+                epoch=epoch,
+                attempt=fence,
+                candidate=fresh,
+                replicas=settlement.replicas,
+            ),
+            e.PublicationDispatched(
+                at=running.now(),
+                generation=generation,
+                epoch=epoch,
+                attempt=fence,
+                candidate=fresh,
+                replicas=settlement.replicas,
+                exchange=exchange,
+                predecessor=running.publication.predecessor,
+            ),
+        ]
+    )
+    _send(running, exchange=exchange)
+
+
+def _prove(running: Running, settlement: Proven) -> None:
+    generation = running.generation
+    identities = generation.identities or {}
+    rows = max((generation.rows or {}).values(), default=0)
+    running.append(
+        [
+            e.CommitProven(
+                at=running.now(),
+                generation=generation.id,
+                attempt=running.fence,
+                identities=identities,
+                sealed=settlement.sealed,
+            )
+        ],
+        [
+            e.GenerationPublished(
+                at=running.now(),
+                generation=generation.id,
+                operation=running.request.operation,
+                run_id=running.request.key.run_id,
+                rows=rows,
+                definition=generation.definition,
+                identities=identities,
+                sealed=settlement.sealed,
+            )
+        ],
+    )
+    running.counters.final_rows = rows
+
+
+def _rename(running: Running, renames: Sequence[Rename]) -> None:
+    for rename in renames:
+        try:
+            running.ports.platform.rename(rename.replica, running.request.key.database, rename.old, rename.new)
+        except EngineFailed:
+            continue  # the next look tells what became of it
+
+
+def _abandon_lost(running: Running) -> None:
+    generation = running.generation
+    event = e.StagingAbandoned(at=running.now(), generation=generation.id, reason="its candidate table is gone")
+    running.append([event], leftover(running, generation.candidate, generation.id, e.Role.LEFTOVER))
+
+
+def _stopped(running: Running, stop: Stop) -> DponeError:
+    running.check_not_superseded()
+    key = running.request.key
+    shown = ", ".join(f"{replica}: {standing}" for replica, standing in sorted(stop.standings.items()))
+    if stop.reason is Standing.FOREIGN:
+        return DponeError(
+            ErrorCode.FOREIGN_TARGET,
+            f"The target {key.target} or a table beside it is not what this ledger knows ({shown}).",
+            safe="Nothing was touched; every table is as it was found.",
+            next=f"dpone ops explain {running.request.operation}",
+        )
+    unreachable = stop.reason is Standing.UNREACHABLE
+    return DponeError(
+        ErrorCode.EVIDENCE_INCOMPLETE,
+        f"A replica does not answer ({shown})."
+        if unreachable
+        else f"The new generation's table is under no name ({shown}).",
+        safe="Everything was left in place.",
+        next="Repeat the same command." if unreachable else f"dpone ops explain {running.request.operation}",
+        cause=ErrorCode.REPLICA_UNREACHABLE if unreachable else ErrorCode.PUBLICATION_UNKNOWN,
+    )
