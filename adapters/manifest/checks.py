@@ -9,7 +9,7 @@ from .fields import suggestion
 from .yaml import Place, Problem
 
 if TYPE_CHECKING:
-    from .load import Found
+    from .reading import Found
 
 
 def duplicate_problems(found: Sequence[Found]) -> Iterator[Problem]:

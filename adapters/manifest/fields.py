@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
+from itertools import islice
 from typing import Any, Final
 
 from marshmallow import INCLUDE, Schema, ValidationError, fields, validates_schema
 
 from ...domain.limits import COLUMNS_MAX
 from ...domain.tables import Column
-from ...domain.types import UnsupportedType, parse_type
+from ...domain.types import SUPPORTED, UnsupportedType, parse_type
 
 RESERVED: Final = "* ? , ! :"
 NAME_CHARACTERS_MAX: Final = 250
@@ -24,13 +25,20 @@ REFERENCE_CHARACTERS_MAX: Final = 63
 QUERY_CHARACTERS_MAX: Final = 64 * 1024
 PATH_CHARACTERS_MAX: Final = 4096
 TYPE_CHARACTERS_MAX: Final = 100
+SUGGESTIONS_MAX: Final = 1_000  # words compared with a misspelled one
+UNKNOWN_MAX: Final = 20  # unknown fields reported for one mapping
 AMOUNT_DIGITS_MAX: Final = 15
 AMOUNT_DECIMALS_MAX: Final = 9
 
 _NAME: Final = re.compile(r"[^*?,!:]+")
 _IDENTIFIER: Final = re.compile(r"[^*?,!:./\\`'\"]+")
 _REFERENCE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_MESSAGES: Final = {"required": "required", "null": "must not be empty (null)", "type": "must be a mapping of fields"}
+_TEXTS: Final = {
+    "required": "required",
+    "null": "must not be empty (null)",
+    "type": "must be a mapping of fields",
+}
+_MESSAGES: Final[dict[str, str | list[Any] | dict[Any, Any]]] = {**_TEXTS, "invalid": "must be a list"}
 
 
 def kind_of(value: Any) -> str:
@@ -56,7 +64,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` when a known word is close, else nothing."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word[:100], list(known), n=1, cutoff=0.6)
+    close = get_close_matches(word[:100], list(islice(known, SUGGESTIONS_MAX)), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
@@ -229,7 +237,7 @@ class Several(Strict):
             raise ValidationError(f"must be a list, not {kind_of(value)}")
         if len(value) > self.longest:
             raise ValidationError(f"must be a list of at most {self.longest}")
-        loaded: list[Any] = []
+        loaded: dict[Any, None] = {}
         problems: dict[Any, list[str]] = {}
         for index, element in enumerate(value):
             try:
@@ -239,7 +247,7 @@ class Several(Strict):
                 continue
             if item in loaded:
                 problems[index] = ["stands in the list a second time; keep one"]
-            loaded.append(item)
+            loaded[item] = None
         if problems:
             raise ValidationError(problems)
         return tuple(loaded)
@@ -260,7 +268,7 @@ class Columns(Strict):
         problems: dict[Any, list[str]] = {}
         for name, kind in value.items():
             try:
-                columns.append(Column(_COLUMN_NAME.deserialize(name), self._type(kind)))
+                columns.append(Column(str(_COLUMN_NAME.deserialize(name)), self._type(kind)))
             except ValidationError as error:
                 problems[name] = [str(message) for message in error.messages]
         if problems:
@@ -272,8 +280,8 @@ class Columns(Strict):
             raise ValidationError("must be a ClickHouse type's name, for example UInt16 or Nullable(String)")
         try:
             return str(parse_type(kind))
-        except UnsupportedType as error:
-            raise ValidationError(f"{error}") from None
+        except UnsupportedType:
+            raise ValidationError(f"must be one of: {SUPPORTED}") from None
 
     def json(self) -> dict[str, Any]:
         return {"type": "object", "minProperties": 1, "additionalProperties": {"type": "string"}}
@@ -285,7 +293,7 @@ _COLUMN_NAME: Final = Column_()
 class Shape(Schema):
     """A mapping with known fields only."""
 
-    error_messages = {**_MESSAGES, "unknown": "unknown field"}  # noqa: RUF012 - marshmallow's own idiom
+    error_messages = _TEXTS
 
     class Meta:
         unknown = INCLUDE  # so that _known can refuse them with a suggestion
@@ -295,7 +303,7 @@ class Shape(Schema):
         if not isinstance(original, Mapping):
             return
         known = sorted(self.fields)
-        unknown = [key for key in original if key not in self.fields]
+        unknown = [key for key in original if key not in self.fields][:UNKNOWN_MAX]
         if unknown:
             raise ValidationError(
                 {
@@ -308,3 +316,8 @@ class Shape(Schema):
 def part(shape: type[Shape], **rest: Any) -> fields.Nested:
     """A field that holds a mapping of this shape."""
     return fields.Nested(shape, error_messages=_MESSAGES, **rest)
+
+
+def parts(shape: type[Shape], **rest: Any) -> fields.List[Any]:
+    """A field that holds a list of such mappings."""
+    return fields.List(part(shape), error_messages=_MESSAGES, **rest)

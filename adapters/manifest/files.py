@@ -33,18 +33,30 @@ def read_bytes(path: Path, name: str) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the name is not a file name"
         raise refused(f"{name}: the file cannot be opened ({reason}).") from None
-    with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(mode):
-            raise refused(f"{name}: this is a folder; name the manifest's file in it.")
-        if not stat.S_ISREG(mode):
-            raise refused(f"{name}: this is not a plain file.")
-        try:
-            content = file.read(FILE_BYTES_MAX + 1)
-        except OSError as error:
-            raise refused(f"{name}: the file cannot be read ({error.strerror}).") from None
+    try:
+        _refuse_unless_plain(os.fstat(descriptor).st_mode, name)
+        content = _read(descriptor)
+    except OSError as error:
+        raise refused(f"{name}: the file cannot be read ({error.strerror}).") from None
+    finally:
+        os.close(descriptor)
     if len(content) > FILE_BYTES_MAX:
         raise refused(f"{name}: the file is longer than {FILE_BYTES_MAX} bytes.")
+    return content
+
+
+def _refuse_unless_plain(mode: int, name: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise refused(f"{name}: this is a folder; name the manifest's file in it.")
+    if not stat.S_ISREG(mode):
+        raise refused(f"{name}: this is not a plain file.")
+
+
+def _read(descriptor: int) -> bytes:
+    """At most one byte more than is allowed, however long the file is."""
+    content = b""
+    while len(content) <= FILE_BYTES_MAX and (block := os.read(descriptor, FILE_BYTES_MAX + 1 - len(content))):
+        content += block
     return content
 
 

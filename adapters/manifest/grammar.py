@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from . import fields as f
-from .fields import Shape, part
+from .fields import Shape, part, parts
 from .process_shapes import LocalPath, ProcessShape
 from .quality_shapes import QualityShape
 
@@ -123,7 +123,7 @@ class FlowShape(Shape):
 
     kind = f.Choice((FLOW,), required=True)
     metadata = part(MetadataShape, required=True)
-    processes = fields.List(part(ProcessShape))
+    processes = parts(ProcessShape)
     authoring = part(AuthoringShape)
     fragments = f.Several(LocalPath(), FRAGMENTS_MAX)
 
@@ -149,7 +149,7 @@ class FragmentShape(Shape):
     """A part of a folder flow."""
 
     kind = f.Choice((FRAGMENT,), required=True)
-    processes = fields.List(part(ProcessShape), required=True)
+    processes = parts(ProcessShape, required=True)
 
 
 KINDS: Final[Mapping[str, type[Shape]]] = {BATCH: BatchShape, FLOW: FlowShape, FRAGMENT: FragmentShape}

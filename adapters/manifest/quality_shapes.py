@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from ...domain.configuration import AcceptanceMode, GateType, Severity, ToleranceMode
 from ...domain.limits import COUNT_MAX, GATES_MAX, METRIC_COLUMNS_MAX
 from . import fields as f
-from .fields import Shape, part
+from .fields import Shape, part, parts
 
 
 class ToleranceShape(Shape):
@@ -98,7 +98,7 @@ class AcceptanceShape(Shape):
 class QualityShape(Shape):
     """What is checked and observed."""
 
-    gates = fields.List(part(GateShape), validate=None)
+    gates = parts(GateShape)
     acceptance = part(AcceptanceShape)
 
     @validates_schema

@@ -190,7 +190,7 @@ class _Walk:
     def _key(
         self, events: Iterator[tuple[Any, str, Any]], event: Any, kind: str, mark: Any, seen: dict[str, Any], path: Path
     ) -> str:
-        key = self._value(events, event, kind, mark, (*path, ""))
+        key: Any = self._value(events, event, kind, mark, (*path, ""))
         self.places.pop((*path, ""), None)
         if kind == "AliasEvent":
             return ""
@@ -201,7 +201,7 @@ class _Walk:
             return ""
         elif key in seen:
             self._note(mark, f"the key {key[:60]!r} stands here a second time; keep one")
-        return key
+        return str(key)
 
     def _scalar(self, event: Any, mark: Any) -> Any:
         text: str = event.value
