@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
@@ -73,7 +74,7 @@ def unseal(stream: UUID, version: int, topic: str, state: bytes) -> Link:
     """Check stored bytes completely, except that ``previous`` is the right one. Raises ChainBroken."""
     link = _parse(state)
     try:
-        body = rfc8785.dumps(link.data)  # type: ignore[arg-type]  # plain JSON, just parsed
+        body = rfc8785.dumps(link.data)
         expected = _digest(stream, version, topic, body, link.previous, link.append_id)
     except ValueError as error:
         raise ChainBroken("it holds something that canonical JSON cannot carry") from error
@@ -93,13 +94,18 @@ def check_previous(link: Link, previous: str) -> None:
 def _digest(stream: UUID, version: int, topic: str, body: bytes, previous: str, append_id: str) -> str:
     # The keys stand in canonical order already, so the body is canonicalised once for both forms.
     head = f'{{"append_id":"{append_id}","data":'.encode()
-    tail = f',"previous":"{previous}","stream":"{stream}","topic":'.encode()
-    return sha256(b"".join((head, body, tail, canonical(topic), b',"version":', canonical(version), b"}"))).hexdigest()
+    tail = f',"previous":"{previous}","stream":"{stream}","topic":{_quoted(topic)},"version":{version}}}'.encode()
+    return sha256(head + body + tail).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _quoted(topic: str) -> str:
+    return rfc8785.dumps(topic).decode()
 
 
 def _state(body: bytes, previous: str, append_id: str, digest: str) -> bytes:
     head = f'{{"append_id":"{append_id}","data":'.encode()
-    return b"".join((head, body, f',"digest":"{digest}","previous":"{previous}"}}'.encode()))
+    return head + body + f',"digest":"{digest}","previous":"{previous}"}}'.encode()
 
 
 def _parse(state: bytes) -> Link:
@@ -136,9 +142,17 @@ def _is_plain(value: Any) -> bool:
     if kind is str or kind is bool or value is None:
         return True
     if kind is int:
-        return -COUNT_MAX <= value <= COUNT_MAX
+        small: bool = -COUNT_MAX <= value <= COUNT_MAX
+        return small
+    # Plain loops: this runs on every value of every event, and generators cost twice as much.
     if kind is dict:
-        return all(type(key) is str and key.isascii() and _is_plain(item) for key, item in value.items())
+        for key, item in value.items():
+            if type(key) is not str or not key.isascii() or not _is_plain(item):
+                return False
+        return True
     if kind is list or kind is tuple:
-        return all(map(_is_plain, value))
+        for item in value:  # noqa: SIM110
+            if not _is_plain(item):
+                return False
+        return True
     return False

@@ -16,18 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 from uuid import UUID
 
-from eventsourcing.persistence import ConnectionUnavailableError, IntegrityError
-from eventsourcing.sqlite import (
-    SQLiteApplicationRecorder,
-    SQLiteConnection,
-    SQLiteConnectionPool,
-    SQLiteCursor,
-    SQLiteDatastore,
-)
+from eventsourcing.persistence import IntegrityError
+from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 
 from ..domain.errors import ErrorCode, LedgerFailed
 from ..domain.limits import LEDGER_WAIT_SECONDS
@@ -41,6 +36,7 @@ class _Place:
     """The file that was opened: its path, and the device and inode by which it is known again."""
 
     path: Path
+    text: str
     device: int
     inode: int
 
@@ -59,33 +55,62 @@ class _Place:
             raise explain(error, path.name) from error
         if not path.is_file():
             raise LedgerFailed(ErrorCode.LEDGER_UNREACHABLE, f"{path.name} is not a file.", next="Check --ledger.")
-        return cls(path, found.st_dev, found.st_ino)
+        return cls(path, str(path), found.st_dev, found.st_ino)
 
     def check(self) -> None:
         """Raise when the file is gone or another one stands in its place."""
         try:
-            found = os.stat(self.path)  # noqa: PTH116 - twice an append: a Path costs three times as much
+            found = os.stat(self.text)  # noqa: PTH116 - done twice an append, and a Path costs three times as much
         except OSError as error:
             raise gone(self.path.name) from error
         if (found.st_ino, found.st_dev) != (self.inode, self.device):
             raise replaced(self.path.name)
 
 
-class _Pool(SQLiteConnectionPool):
-    """Connections to a file that must exist, with full durability and a bounded wait for locks."""
+class _Connections:
+    """Connections to a file that must exist, used again until one sees an error; one writer at a time.
+
+    Plainer than the library's pool, whose bookkeeping takes a tenth of an append.
+    """
 
     def __init__(self, path: Path, wait_seconds: float) -> None:
-        self.wait_seconds = wait_seconds
-        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
-        super().__init__(db_name=uri, pool_timeout=wait_seconds + 1)
+        self._uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
+        self._wait_seconds = wait_seconds
+        self._free: list[sqlite3.Connection] = []
+        self._writing = Lock()
+        self._closed = False
 
-    def _create_connection(self) -> SQLiteConnection:
+    def take(self, *, write: bool) -> sqlite3.Connection:
+        """A connection for one transaction. Raises sqlite3.Error, and TimeoutError when another thread writes on."""
+        if write and not self._writing.acquire(timeout=self._wait_seconds):
+            raise TimeoutError
+        try:
+            return self._free.pop() if self._free else self._open()
+        except IndexError:
+            return self._open()
+        except BaseException:
+            if write:
+                self._writing.release()
+            raise
+
+    def give(self, connection: sqlite3.Connection, *, write: bool, reuse: bool) -> None:
+        """Take a connection back, or end it: ending rolls back whatever it had begun."""
+        if reuse and not self._closed:
+            self._free.append(connection)
+        else:
+            with suppress(sqlite3.Error):
+                connection.close()
+        if write:
+            self._writing.release()
+
+    def close(self) -> None:
+        self._closed = True
+        while self._free:
+            self._free.pop().close()
+
+    def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.db_name,
-            uri=True,
-            check_same_thread=False,
-            isolation_level=None,
-            timeout=self.wait_seconds,
+            self._uri, uri=True, check_same_thread=False, isolation_level=None, timeout=self._wait_seconds
         )
         try:
             connection.execute("PRAGMA synchronous=FULL")
@@ -95,7 +120,7 @@ class _Pool(SQLiteConnectionPool):
         connection.row_factory = sqlite3.Row
         # A damaged text must arrive here to be found and named, instead of failing inside the driver.
         connection.text_factory = _any_text
-        return SQLiteConnection(connection, max_age=None)
+        return connection
 
 
 def _any_text(stored: bytes) -> str:
@@ -106,39 +131,47 @@ class _Datastore(SQLiteDatastore):
     """Transactions over one file that stays the same file, with one sentence for every fault."""
 
     def __init__(self, place: _Place, wait_seconds: float) -> None:
-        super().__init__("")
+        super().__init__("")  # the library's own pool stays empty
         self.place = place
         self.identity: LedgerIdentity | None = None
-        self.pool = _Pool(place.path, wait_seconds)
+        self.connections = _Connections(place.path, wait_seconds)
 
     @contextmanager
-    def transaction(self, *, commit: bool) -> Iterator[SQLiteCursor]:
+    def transaction(self, *, commit: bool) -> Iterator[Any]:
+        """A cursor inside a transaction that commits at the end, or only reads.
+
+        Raises IntegrityError for a key that is taken, ReplyLost, LedgerFailed.
+        """
         self.place.check()
         try:
-            with self.get_connection(commit=commit) as connection, connection.cursor() as cursor:
-                yield from self._inside(connection, cursor, commit)
-        except (sqlite3.Error, ConnectionUnavailableError) as error:
-            if is_conflict(error):
-                raise IntegrityError("this version of the stream is taken") from error
+            connection = self.connections.take(write=commit)
+        except (sqlite3.Error, TimeoutError) as error:
             raise explain(error, self.place.path.name) from error
-        if commit:
-            self.place.check()
-
-    def _inside(self, connection: SQLiteConnection, cursor: Any, commit: bool) -> Iterator[Any]:
+        done = False
         try:
-            cursor.execute("BEGIN IMMEDIATE" if commit else "BEGIN")
+            cursor = connection.execute("BEGIN IMMEDIATE" if commit else "BEGIN")
             if commit and self.identity is not None:
                 self._check_identity(cursor, self.identity)
             yield cursor
-            if commit:
-                self._commit(connection)
-            else:
-                connection.rollback()
-        except BaseException as error:
-            _abandon(connection, keep=isinstance(error, sqlite3.IntegrityError))
-            raise
+            self._end(connection, commit)
+            done = True
+        except sqlite3.Error as error:
+            if is_conflict(error):
+                raise IntegrityError("this version of the stream is taken") from error
+            raise explain(error, self.place.path.name) from error
+        finally:
+            self.connections.give(connection, write=commit, reuse=done)
+        if commit:
+            self.place.check()
 
-    def _commit(self, connection: SQLiteConnection) -> None:
+    def close(self) -> None:
+        super().close()
+        self.connections.close()
+
+    def _end(self, connection: sqlite3.Connection, commit: bool) -> None:
+        if not commit:
+            connection.rollback()
+            return
         try:
             connection.commit()
         except sqlite3.Error as error:
@@ -147,22 +180,11 @@ class _Datastore(SQLiteDatastore):
             raise
 
     def _check_identity(self, cursor: Any, expected: LedgerIdentity) -> None:
-        found = read_identity(cursor, self.place.path.name)
-        if found.sealed:
-            raise sealed(self.place.path.name)
-        if found != expected:
-            raise replaced(self.place.path.name)
-
-
-def _abandon(connection: SQLiteConnection, *, keep: bool) -> None:
-    # Whatever a connection went through, it must not go back to the pool inside a transaction.
-    try:
-        connection.rollback()
-    except sqlite3.Error:
-        keep = False
-    if not keep:
-        with suppress(sqlite3.Error):
-            connection.close()
+        rows = cursor.execute(SELECT_IDENTITY).fetchall()
+        if [tuple(row) for row in rows] == [(expected.ledger_id, expected.epoch, expected.format, 0)]:
+            return
+        found = parse_identity(rows, self.place.path.name)
+        raise (sealed if found.sealed else replaced)(self.place.path.name)
 
 
 def sealed(name: str) -> LedgerFailed:
@@ -175,9 +197,11 @@ def sealed(name: str) -> LedgerFailed:
     )
 
 
-def read_identity(cursor: Any, name: str) -> LedgerIdentity:
+SELECT_IDENTITY = "SELECT * FROM ledger_identity LIMIT 2"
+
+
+def parse_identity(rows: Sequence[Any], name: str) -> LedgerIdentity:
     """The identity record. Raises LedgerFailed: too new, absent, or not one row."""
-    rows = cursor.execute("SELECT * FROM ledger_identity LIMIT 2").fetchall()
     if len(rows) != 1:
         raise wrong_schema(name, "its identity record is not one row")
     row = dict(rows[0])
@@ -210,7 +234,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
     def identity(self) -> LedgerIdentity:
         """Read the identity record and check that this is a ledger of a format we know. Raises LedgerFailed."""
         with self._store.transaction(commit=False) as c:
-            found = read_identity(c, self.name)
+            found = parse_identity(c.execute(SELECT_IDENTITY).fetchall(), self.name)
             if columns_of(c, "stored_events") != STORED_EVENTS_COLUMNS:
                 raise wrong_schema(self.name, "its table of events has other columns")
         if self._store.identity is None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from secrets import token_hex
 from types import TracebackType
 from typing import Final, Self
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
@@ -87,7 +88,7 @@ class EventLedger:
         events, one stream twice, an event outside the table.
         """
         _check_call(appends)
-        append_id = uuid4().hex
+        append_id = token_hex(16)
         rows: list[StoredEvent] = []
         heads: dict[UUID, _Head] = {}
         for part in appends:
