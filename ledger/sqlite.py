@@ -94,10 +94,13 @@ class _Connections:
             raise
 
     def give(self, connection: sqlite3.Connection, *, write: bool, reuse: bool) -> None:
-        """Take a connection back, or end it: ending rolls back whatever it had begun."""
+        """Take a connection back, or roll back whatever it had begun and end it."""
         if reuse and not self._closed:
             self._free.append(connection)
         else:
+            # Closing alone is not enough: while a cursor is alive, SQLite keeps the transaction, and its lock, open.
+            with suppress(sqlite3.Error):
+                connection.rollback()
             with suppress(sqlite3.Error):
                 connection.close()
         if write:
