@@ -30,7 +30,7 @@ def proposed_type(kind: Any) -> str | None:
         return "Float64" if types.is_float64(kind) else "Float32"
     if types.is_boolean(kind):
         return "Bool"
-    if _is_text(kind) or _is_bytes(kind):
+    if _is_text(kind) or is_bytes(kind):
         return "String"
     if types.is_date(kind):
         return "Date32"
@@ -64,7 +64,7 @@ def _convert(values: Any, target: ColumnType) -> Any:
     if target.is_integer or target.kind in ("Float32", "Float64"):
         return _number(values, target)
     match target.kind:
-        case "String" if _is_bytes(kind):
+        case "String" if is_bytes(kind):
             return pc.cast(values, pa.binary())
         case "UUID" if pa.types.is_fixed_size_binary(kind) and kind.byte_width == 16:
             return _uuid(values)
@@ -149,7 +149,8 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _is_bytes(kind: Any) -> bool:
+def is_bytes(kind: Any) -> bool:
+    """Whether an Arrow type holds bytes that need not be text."""
     return bool(
         pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)

@@ -1,10 +1,10 @@
-"""CSV files: strict structure with line numbers, fields as text, checked conversions (see :mod:`.structure`, :mod:`.texts`)."""
+"""CSV files: strict structure with line numbers (:mod:`.structure`), fields as text, checked conversions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class CsvSource:
     """A CSV file, as it is or inside gzip or a zip of one member. ``max_bytes`` bounds the unpacked bytes."""
 
     path: Path
-    options: CsvOptions = CsvOptions()
+    options: CsvOptions = field(default_factory=CsvOptions)
     declared: tuple[Column, ...] | None = None
     extra_columns: ExtraColumns = "refuse"
     max_bytes: int = MAX_SOURCE_BYTES_DEFAULT
@@ -83,7 +83,7 @@ class CsvSource:
         if text.names is None:
             if len(text.header) != len(columns):
                 raise declaration(
-                    f"{shown(self.path.name)} has {len(text.header)} fields in a row; {len(columns)} columns are declared.",
+                    f"{shown(self.path.name)} has {len(text.header)} fields in a row, and {len(columns)} are declared.",
                     "Declare one column for each field, in order (the file has no header).",
                 )
             return tuple(range(len(columns)))

@@ -1,4 +1,4 @@
-"""The text of a CSV file from its first row on: unpacked, in UTF-8, without byte order mark, skipped lines and header."""
+"""The text of a CSV file: unpacked, in UTF-8, without byte order mark, skipped lines and header."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+from ...domain.limits import COLUMNS_MAX
 from .csv_options import CsvOptions
 from .files import OpenedFile
 from .refusals import shown, unreadable
@@ -51,6 +52,7 @@ def open_text(file: OpenedFile, options: CsvOptions, max_bytes: int) -> CsvText:
     header, rest = _split(first, dialect)
     following = chain((rest,) if rest.data else (), blocks)
     if options.header:
+        _check_names(header, first, dialect)
         return CsvText(dialect, header, header, following)
     return CsvText(dialect, header, None, chain((first,), blocks))
 
@@ -66,8 +68,17 @@ def _split(first: Block, dialect: Dialect) -> tuple[tuple[str, ...], Block]:
     line = row.data.decode().removesuffix("\n").removesuffix("\r")
     if not line:
         refuse(row, 0, "a blank line where the header should be", dialect.file)
+    fields = tuple(_fields(line, dialect))
     rest = Block(first.data[end:], first.first_line + row.data.count(b"\n"), first.read)
-    return tuple(_fields(line, dialect)), rest
+    return fields, rest
+
+
+def _check_names(header: tuple[str, ...], first: Block, dialect: Dialect) -> None:
+    for name in header:
+        if header.count(name) > 1:
+            refuse(first, 0, f"the header names column {shown(name)} twice", dialect.file)
+        if len(header) > COLUMNS_MAX:
+            refuse(first, 0, f"{len(header)} columns; at most {COLUMNS_MAX:,} are carried", dialect.file)
 
 
 def _first_row_end(first: Block, dialect: Dialect) -> int:

@@ -14,7 +14,7 @@ ExtraColumns = Literal["refuse", "ignore"]
 
 
 def check_same_set(declared: Sequence[Column], present: Sequence[str], extra: ExtraColumns, name: str) -> None:
-    """Raise DPONE_MANIFEST_INVALID unless both name the same set, each column once. ``extra`` forgives undeclared ones."""
+    """Raise DPONE_MANIFEST_INVALID unless both name the same set, each once. ``extra`` may forgive undeclared ones."""
     names = [column.name for column in declared]
     problems = [
         *_problem("declared twice", [n for n, count in Counter(names).items() if count > 1]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,15 +23,15 @@ def _signature(status: os.stat_result) -> Signature:
 
 @dataclass(slots=True)
 class OpenedFile:
-    """An open regular file. ``descriptor`` is closed on leaving the context."""
+    """A regular file, open (``descriptor`` is closed on leaving the context) or only looked at."""
 
     path: Path
-    descriptor: int
+    descriptor: int | None
     status: os.stat_result
 
     @classmethod
     def open(cls, path: Path, max_bytes: int) -> OpenedFile:
-        """Open for reading. Raises SourceFailed: missing, a directory, a special file, not allowed, empty, too large."""
+        """Open for reading. Raises SourceFailed: missing, not a regular file, not allowed, empty, too large."""
         descriptor = _descriptor(path)
         opened = cls(path, descriptor, os.fstat(descriptor))
         try:
@@ -38,6 +40,14 @@ class OpenedFile:
             os.close(descriptor)
             raise
         return opened
+
+    @classmethod
+    def look(cls, path: Path, max_bytes: int) -> OpenedFile:
+        """The same checks without a descriptor: closing one would drop the locks that SQLite holds on the file."""
+        with _explained(path):
+            seen = cls(path, None, os.stat(path))  # noqa: PTH116 (the same call as fstat)
+        seen._admit(max_bytes)
+        return seen
 
     def _admit(self, max_bytes: int) -> None:
         name = shown(self.path.name)
@@ -58,23 +68,35 @@ class OpenedFile:
     def read_at(self, offset: int, count: int) -> bytes:
         """Up to ``count`` bytes from ``offset``. Raises SourceFailed when the disk fails."""
         try:
-            return os.pread(self.descriptor, count, offset)
+            return os.pread(self._open_descriptor(), count, offset)
         except OSError as error:
             raise unreadable(
                 f"Reading {shown(self.path.name)} failed: {error.strerror}.", "Check the disk, then repeat the command."
             ) from None
 
+    def _open_descriptor(self) -> int:
+        if self.descriptor is None:
+            raise RuntimeError("the file was only looked at")
+        return self.descriptor
+
     def verify(self) -> None:
         """Raise DPONE_SOURCE_CHANGED unless descriptor and path still show the file as it was opened."""
         expected = _signature(self.status)
-        if _signature(os.fstat(self.descriptor)) != expected:
+        if self.descriptor is not None and _signature(os.fstat(self.descriptor)) != expected:
             raise changed(self.path.name)
+        if self._now() != expected:
+            raise changed(self.path.name)
+
+    def verify_same(self) -> None:
+        """Raise DPONE_SOURCE_CHANGED when the path shows another file, whatever was written to this one."""
+        if self._now()[:2] != _signature(self.status)[:2]:
+            raise changed(self.path.name)
+
+    def _now(self) -> Signature:
         try:
-            now = os.stat(self.path)  # noqa: PTH116 (the same call as fstat above)
+            return _signature(os.stat(self.path))  # noqa: PTH116 (the same call as fstat)
         except OSError:
             raise changed(self.path.name) from None
-        if _signature(now) != expected:
-            raise changed(self.path.name)
 
     @property
     def fingerprint(self) -> dict[str, str | int]:
@@ -92,14 +114,21 @@ class OpenedFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.descriptor)
+        if self.descriptor is not None:
+            os.close(self.descriptor)
 
 
 def _descriptor(path: Path) -> int:
-    name = shown(path.name)
-    try:
+    with _explained(path):
         # Without O_NONBLOCK the opening of a pipe that nobody writes to would never return.
         return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    name = shown(path.name)
+    try:
+        yield
     except FileNotFoundError:
         raise unreadable(f"{name} does not exist.", "Check source.path; it is relative to the manifest.") from None
     except PermissionError:

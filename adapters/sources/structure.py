@@ -42,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Byte offsets of one block: ``starts`` and ``ends`` of its rows (without line ends), fields per row, longest field.
+    """Byte offsets of one block: ``starts`` and ``ends`` of its rows (without line ends), and fields per row.
 
     ``fault`` is the offset and description of the first syntax error, None when there is none.
     """

@@ -85,7 +85,7 @@ def _members(packed: Iterator[bytes]) -> Iterator[bytes]:
 def _zip(file: OpenedFile) -> Iterator[bytes]:
     name = shown(file.path.name)
     try:
-        with zipfile.ZipFile(_Positioned(file)) as archive:
+        with zipfile.ZipFile(Positioned(file)) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
             if len(members) != 1:
                 raise unreadable(f"{name} holds {len(members)} files; exactly one is read.", "Pack the one file alone.")
@@ -98,7 +98,7 @@ def _zip(file: OpenedFile) -> Iterator[bytes]:
         raise unreadable(f"{name} is not a complete, sound zip file.", _DAMAGED) from None
 
 
-class _Positioned(io.RawIOBase):
+class Positioned(io.RawIOBase):
     """The opened descriptor as a seekable file, so that the zip reader reads the very file that was fingerprinted."""
 
     def __init__(self, file: OpenedFile) -> None:
