@@ -55,10 +55,13 @@ class Link:
 
 
 def canonical(value: Any) -> bytes:
-    """Canonical JSON, RFC 8785. Raises ValueError for what JSON cannot carry exactly."""
+    """Canonical JSON, RFC 8785. Raises ValueError for what JSON cannot carry there and back exactly."""
     if _is_plain(value):
         return _FAST(value).encode()
-    return rfc8785.dumps(value)
+    body = rfc8785.dumps(value)
+    # A float of 2**53 or more is written as a whole number that could never be read again: refuse it now.
+    rfc8785.dumps(parse_strict(body))
+    return body
 
 
 def seal(
