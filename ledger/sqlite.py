@@ -27,7 +27,7 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from ..domain.errors import ErrorCode, LedgerFailed
 from ..domain.limits import LEDGER_WAIT_SECONDS
 from .recorder import STORE_FORMAT, LedgerIdentity, RawRow, ReplyLost
-from .sqlite_faults import explain, gone, is_conflict, is_lost_reply, replaced, wrong_schema
+from .sqlite_faults import TAKEN, explain, gone, is_conflict, is_lost_reply, replaced, wrong_schema
 from .sqlite_schema import GUARDS, IDENTITY_COLUMNS, STORED_EVENTS_COLUMNS, columns_of, create_store
 
 
@@ -160,7 +160,7 @@ class _Datastore(SQLiteDatastore):
             done = True
         except sqlite3.Error as error:
             if is_conflict(error):
-                raise IntegrityError("this version of the stream is taken") from error
+                raise IntegrityError(TAKEN) from error
             raise explain(error, self.place.path.name) from error
         finally:
             self.connections.give(connection, write=commit, reuse=done)

@@ -7,6 +7,9 @@ import sqlite3
 
 from ..domain.errors import ErrorCode, LedgerFailed
 
+TAKEN = "this version of the stream is taken"
+"""What the store's own guard says to the loser of a race."""
+
 _CONFLICTS = frozenset({sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE})
 _READS = frozenset({sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS})
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -15,7 +18,7 @@ _REPEAT = "Repeat the same command."
 
 def is_conflict(error: Exception) -> bool:
     """Whether an insert met a (stream, version) that is taken."""
-    return isinstance(error, sqlite3.Error) and _code(error) in _CONFLICTS
+    return isinstance(error, sqlite3.IntegrityError) and (_code(error) in _CONFLICTS or str(error) == TAKEN)
 
 
 def is_lost_reply(error: sqlite3.Error) -> bool:

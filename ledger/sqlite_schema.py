@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from ..domain.errors import ErrorCode, LedgerFailed
 from .recorder import STORE_FORMAT
-from .sqlite_faults import explain
+from .sqlite_faults import TAKEN, explain
 
 STORED_EVENTS: Final = (
     "CREATE TABLE IF NOT EXISTS stored_events (originator_id TEXT, originator_version INTEGER, topic TEXT, "
@@ -41,6 +41,12 @@ GUARDS: Final = {
     "stored_events_no_delete": (
         "CREATE TRIGGER stored_events_no_delete BEFORE DELETE ON stored_events "
         "BEGIN SELECT RAISE(ABORT, 'events are never removed'); END"
+    ),
+    # INSERT OR REPLACE would remove an event without a word to the delete trigger.
+    "stored_events_no_replace": (
+        "CREATE TRIGGER stored_events_no_replace BEFORE INSERT ON stored_events WHEN EXISTS (SELECT 1 FROM "
+        "stored_events WHERE originator_id = NEW.originator_id AND originator_version = NEW.originator_version) "
+        f"BEGIN SELECT RAISE(ABORT, '{TAKEN}'); END"
     ),
     "stored_events_no_gap": (
         "CREATE TRIGGER stored_events_no_gap BEFORE INSERT ON stored_events WHEN NEW.originator_version > 1 "
