@@ -98,9 +98,9 @@ class StoreContract:
         ledger.append([noted(stream, 0, "a", "b")])
         ledger.append([StreamAppend(stream, 2, (Closed("enough, ünïcödé 😀"),))])
         expected = [
-            Recorded(stream, 1, Noted("a")),  # type: ignore[arg-type]
-            Recorded(stream, 2, Noted("b")),  # type: ignore[arg-type]
-            Recorded(stream, 3, Closed("enough, ünïcödé 😀")),  # type: ignore[arg-type]
+            Recorded(stream, 1, Noted("a")),
+            Recorded(stream, 2, Noted("b")),
+            Recorded(stream, 3, Closed("enough, ünïcödé 😀")),
         ]
         assert ledger.read(stream) == expected
         with opened(url) as again:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpone.domain.events import Event
 from dpone.ledger.mapper import EventCodec
+
+NOW = "2026-12-02T04:00:00.000000Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Event):
     """Somebody wrote something down."""
 
+    at: str = field(default=NOW, kw_only=True)
     text: str
     number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Event):
     """Nothing more will be noted."""
 
+    at: str = field(default=NOW, kw_only=True)
     reason: str
 
 

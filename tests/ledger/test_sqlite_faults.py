@@ -44,7 +44,7 @@ def ledger(path: Path) -> Iterator[EventLedger]:
 
 
 def some() -> StreamAppend:
-    return StreamAppend(uuid4(), 0, (Noted("a"),))  # type: ignore[arg-type]
+    return StreamAppend(uuid4(), 0, (Noted("a"),))
 
 
 def fails(path: Path) -> LedgerFailed:
@@ -449,3 +449,35 @@ def test_closing_twice_is_harmless(ledger: EventLedger) -> None:
 def test_the_room_opens_without_the_library() -> None:
     code = "import sys, dpone.ledger; sys.exit('eventsourcing' in sys.modules or 'sqlite3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
+
+
+def test_a_failing_disk_leaves_the_outcome_unknown_and_nothing_half_done(path: Path) -> None:
+    """The file may not grow (EFBIG): to SQLite an input/output error at commit, whose outcome nobody promises."""
+    script = _PRELUDE + textwrap.dedent("""
+        import resource
+        with open_ledger(url, create=True, codec=CODEC) as ledger:
+            ledger.append([some()])
+            resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, resource.RLIM_INFINITY))
+            stored = 1
+            try:
+                while stored < 10_000:
+                    ledger.append([some()])
+                    stored += 1
+            except LedgerFailed as error:
+                print(type(error).__name__, error.code)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            print(stored == ledger.position(), verify_ledger(ledger).passed)
+            ledger.append([some()])
+        with open_ledger(url, create=False, codec=CODEC) as ledger:
+            print(stored + 1 == ledger.position(), verify_ledger(ledger).passed)
+        """)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path.parent)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["AppendUnknown DPONE_STORAGE_FULL", "True True", "True True"]

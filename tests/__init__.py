@@ -1,0 +1,1 @@
+"""The tests mirror the rooms: tests/domain, tests/ledger, tests/adapters."""
