@@ -57,6 +57,10 @@ class Reporter(Protocol):
         """So many rows were read so far."""
         ...
 
+    def stop(self) -> None:
+        """Nothing more will come."""
+        ...
+
 
 @dataclass(slots=True)
 class Counters:

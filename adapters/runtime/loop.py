@@ -6,6 +6,7 @@ from typing import assert_never
 
 from ...domain.errors import AppendConflict, DponeError, EngineBusy, EngineFailed, ErrorCode, LedgerFailed
 from ...domain.limits import CONFLICTS_MAX
+from ...domain.operation import State
 from ...domain.steps import (
     AbandonStaging,
     AcceptReceipt,
@@ -54,6 +55,8 @@ def run(running: Running) -> None:
                 raise
             running.rebuild()
         except _UNKNOWN_OUTCOME as error:
+            if running.operation.state is State.COMPLETE and running.attempt.fence is not None:
+                return  # only clean-up was left, and that is never part of the result
             if running.attempt.fence is None or error.code is ErrorCode.EVIDENCE_INVALID:
                 raise
             raise incomplete(error) from error
