@@ -77,8 +77,10 @@ class EmbeddedPlatform:
         """Reads system tables only; changes nothing."""
         refused = definitions.definition_refusals(definition, target.table)
         refused += self._asking("inspecting the target", lambda query: inspection.target_refusals(query, target))
+        if refused:
+            return refused
         exchange = self._exchange_refusal(target.database)
-        return (*refused, exchange) if exchange else refused
+        return (exchange,) if exchange else ()
 
     def look(self, target: TargetRef) -> tuple[ReplicaLook, ...]:
         """The target's and this product's tables for it, by identity."""

@@ -61,8 +61,9 @@ def key_columns(printed: str) -> tuple[str, ...]:
     """The columns of a sorting key as ClickHouse prints it; a key that is no plain list is one entry of its own."""
     names: list[str] = []
     position = 0
-    while position < len(printed):
-        match = _KEY_COLUMN.match(printed, position)
+    text = printed[1:-1] if printed.startswith("(") and printed.endswith(")") else printed  # ``(a)``, but ``a, b``
+    while position < len(text):
+        match = _KEY_COLUMN.match(text, position)
         if match is None:
             return (printed,)
         names.append(_unescape(match[1]) if match[1] is not None else match[2])

@@ -1,0 +1,126 @@
+"""Rows on their way in: exactly once, or an error."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from dpone.adapters.clickhouse import EmbeddedPlatform
+from dpone.domain.errors import EngineFailed, ErrorCode
+from dpone.domain.tables import Column, TableDefinition
+
+pa = pytest.importorskip("pyarrow")
+
+COLUMNS = (Column("a", "Int64"), Column("b", "Nullable(String)"))
+
+
+class _Stopped(BaseException):
+    pass
+
+
+@pytest.fixture
+def target(platform: EmbeddedPlatform) -> EmbeddedPlatform:
+    platform.create("db", "t", TableDefinition(COLUMNS))
+    return platform
+
+
+def _batch(rows: int, start: int = 0) -> Any:
+    return pa.record_batch(
+        [pa.array(range(start, start + rows), pa.int64()), pa.array(["x"] * rows, pa.string())], ["a", "b"]
+    )
+
+
+def test_no_batches_and_empty_batches_are_zero_rows(target: EmbeddedPlatform) -> None:
+    target.fill("db", "t", COLUMNS, [])
+    target.fill("db", "t", COLUMNS, [_batch(0), _batch(0)])
+    assert target.row_count("db", "t") == {"embedded": 0}
+
+
+def test_equal_batches_are_not_deduplicated(target: EmbeddedPlatform) -> None:
+    target.fill("db", "t", COLUMNS, [_batch(1000)] * 30)
+    assert target.row_count("db", "t") == {"embedded": 30_000}
+
+
+def test_sliced_and_chunked_batches_arrive_whole(target: EmbeddedPlatform) -> None:
+    target.fill("db", "t", COLUMNS, [_batch(1000).slice(1, 10), _batch(3, 7)])
+    assert target.row_count("db", "t") == {"embedded": 13}
+
+
+def test_the_producers_error_comes_back_and_the_platform_stays_usable(target: EmbeddedPlatform) -> None:
+    def produce() -> Iterator[Any]:
+        yield _batch(10)
+        raise KeyError("source")
+
+    with pytest.raises(KeyError, match="source"):
+        target.fill("db", "t", COLUMNS, produce())
+    target.create("db", "u", TableDefinition(COLUMNS))
+    target.fill("db", "u", COLUMNS, [_batch(5)])
+    assert target.row_count("db", "u") == {"embedded": 5}
+
+
+def test_a_missing_table_is_an_engine_error(target: EmbeddedPlatform) -> None:
+    with pytest.raises(EngineFailed) as caught:
+        target.fill("db", "absent", COLUMNS, (_batch(70_000) for _ in range(20)))
+    assert caught.value.engine_code == 60
+    assert target.row_count("db", "t") == {"embedded": 0}
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        (pa.record_batch([pa.array([1]), pa.array(["x"])], ["b", "a"]), "declared order"),
+        (pa.record_batch([pa.array([1.5]), pa.array(["x"])], ["a", "b"]), "Arrow double"),
+        (pa.record_batch([pa.array([2**31], pa.uint64()), pa.array(["x"])], ["a", "b"]), "Arrow uint64"),
+    ],
+)
+def test_arrow_types_that_the_engine_would_cast_are_refused(target: EmbeddedPlatform, batch: Any, words: str) -> None:
+    with pytest.raises(EngineFailed, match=words):
+        target.fill("db", "t", COLUMNS, [batch])
+    assert target.row_count("db", "t") == {"embedded": 0}
+
+
+def test_a_null_does_not_become_a_default(target: EmbeddedPlatform) -> None:
+    batch = pa.record_batch([pa.array([1, None]), pa.array(["x", None])], ["a", "b"])
+    with pytest.raises(EngineFailed) as caught:
+        target.fill("db", "t", COLUMNS, [batch])
+    assert caught.value.code is ErrorCode.VALUE_REFUSED
+
+
+def test_a_signal_ends_the_wait_of_a_load_and_stops_it(target: EmbeddedPlatform) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise _Stopped
+
+    def endless() -> Iterator[Any]:
+        while True:
+            yield _batch(65_536)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.4)
+    started = time.monotonic()
+    try:
+        with pytest.raises(_Stopped):
+            target.fill("db", "t", COLUMNS, endless())
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - started < 3
+    assert target.row_count("db", "t")["embedded"] >= 0
+
+
+def test_batches_are_produced_while_earlier_ones_are_inserted(
+    target: EmbeddedPlatform, batch_of: Callable[..., Any]
+) -> None:
+    taken: list[int] = []
+
+    def produce() -> Iterator[Any]:
+        for number in range(20):
+            taken.append(number)
+            yield batch_of(COLUMNS, [(number, b"x")])
+
+    target.fill("db", "t", COLUMNS, produce())
+    assert len(taken) == 20
+    assert target.row_count("db", "t") == {"embedded": 20}

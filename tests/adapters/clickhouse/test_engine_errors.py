@@ -1,0 +1,106 @@
+"""The engine's words are not passed on: they may quote values, paths and names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dpone.adapters.clickhouse import EmbeddedPlatform
+from dpone.adapters.clickhouse.engine_errors import engine_failed
+from dpone.domain.errors import EngineFailed, ErrorCode
+from dpone.domain.tables import Column, TableDefinition
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "engine_code"),
+    [
+        ("Code: 6. DB::Exception: Cannot parse 'secret' as UInt8. (CANNOT_PARSE_TEXT)", ErrorCode.INTERNAL, 6),
+        ("Code: 6. DB::Exception: 'No space left on device secret'. (CANNOT_PARSE_TEXT)", ErrorCode.INTERNAL, 6),
+        ("Code: 243. DB::Exception: secret. (NOT_ENOUGH_SPACE)", ErrorCode.STORAGE_FULL, 243),
+        ("Code: 75. DB::Exception: /secret, errno: 28, strerror: No space. (X)", ErrorCode.STORAGE_FULL, 75),
+        ("Streaming insert append failed: filesystem error: No space left on device", ErrorCode.STORAGE_FULL, None),
+        ("Code: 359. DB::Exception: secret is too big. (TABLE_SIZE_EXCEEDS_MAX_DROP)", ErrorCode.INTERNAL, 359),
+        ("Code: 76. DB::Exception: /secret, errno: 30, strerror: Read-only file system", ErrorCode.INTERNAL, 76),
+        ("secret (SECRET_NAME)", ErrorCode.INTERNAL, None),
+    ],
+)
+def test_a_sentence_of_ours_with_the_engines_code(said: str, code: ErrorCode, engine_code: int | None) -> None:
+    error = engine_failed(RuntimeError(said), "trying")
+    assert (error.code, error.engine_code) == (code, engine_code)
+    assert "secret" not in f"{error.what} {error.safe} {error.next}".lower()
+
+
+def test_the_codes_name_is_told() -> None:
+    error = engine_failed(RuntimeError("Code: 57. DB::Exception: x. (TABLE_ALREADY_EXISTS)"), "creating a table")
+    assert (
+        error.what == "A statement failed (creating a table): the engine answered with code 57 (TABLE_ALREADY_EXISTS)."
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", "size=12m", "none", str(place))
+    if not mounted:
+        pytest.skip("mounting a small file system needs root")
+    yield place
+    _run("umount", "-l", str(place))
+
+
+def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
+    platform = EmbeddedPlatform(small_disk / "engine")
+    columns = (Column("b", "String"),)
+    platform.create("db", "kept", TableDefinition(columns))
+    platform.create("db", "t", TableDefinition(columns))
+    platform.fill("db", "kept", columns, [pa.record_batch([pa.array(["a"])], ["b"])])
+    noise = pa.record_batch([pa.array([os.urandom(1000) for _ in range(2000)])], ["b"])
+    try:
+        with pytest.raises(EngineFailed) as caught:
+            platform.fill("db", "t", columns, [noise] * 20)
+        assert caught.value.code is ErrorCode.STORAGE_FULL
+        assert platform.row_count("db", "kept") == {"embedded": 1}
+    finally:
+        platform.release()
+
+
+def test_a_read_only_folder_is_said(small_disk: Path) -> None:
+    if not _run("mount", "-o", "remount,ro", str(small_disk)):
+        pytest.skip("remounting is not allowed here")
+    (error,) = (_errors(small_disk / "engine"),)
+    assert "cannot be created" in error.what
+    assert str(small_disk) not in error.what
+
+
+def test_a_file_in_place_of_the_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "engine").touch()
+    assert "is not a folder" in _errors(tmp_path / "engine").what
+    assert "cannot be created" in _errors(tmp_path / "engine" / "deeper").what
+    assert "question mark" in _errors(tmp_path / "what?mode=ro").what
+
+
+def test_a_configuration_in_the_current_folder_is_not_the_engines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.xml").write_text("<clickhouse><broken")
+    platform = EmbeddedPlatform(Path("engine"))
+    platform.create("db", "t", TableDefinition((Column("a", "Int8"),)))
+    platform.release()
+    assert Path.cwd() == tmp_path
+
+
+def _errors(folder: Path) -> EngineFailed:
+    with pytest.raises(EngineFailed) as caught:
+        EmbeddedPlatform(folder).acquire()
+    return caught.value
+
+
+def _run(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
