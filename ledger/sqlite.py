@@ -13,10 +13,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 from uuid import UUID
@@ -27,117 +25,19 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from ..domain.errors import ErrorCode, LedgerFailed
 from ..domain.limits import LEDGER_WAIT_SECONDS
 from .recorder import STORE_FORMAT, LedgerIdentity, RawRow, ReplyLost
-from .sqlite_faults import TAKEN, explain, gone, is_conflict, is_lost_reply, replaced, wrong_schema
+from .sqlite_faults import TAKEN, explain, is_conflict, is_lost_reply, replaced, wrong_schema
+from .sqlite_file import Connections, Place
 from .sqlite_schema import GUARDS, IDENTITY_COLUMNS, STORED_EVENTS_COLUMNS, columns_of, create_store
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The file that was opened: its path, and the device and inode by which it is known again."""
-
-    path: Path
-    text: str
-    device: int
-    inode: int
-
-    @classmethod
-    def of(cls, path: Path) -> _Place:
-        try:
-            found = path.stat()
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise LedgerFailed(
-                ErrorCode.LEDGER_UNREACHABLE,
-                f"There is no ledger file {path.name}.",
-                safe="Nothing was created or changed: an existing ledger is never replaced by a new, empty one.",
-                next="Check --ledger, DPONE_LEDGER and DPONE_HOME, or restore the file from a backup.",
-            ) from error
-        except OSError as error:
-            raise explain(error, path.name) from error
-        if not path.is_file():
-            raise LedgerFailed(ErrorCode.LEDGER_UNREACHABLE, f"{path.name} is not a file.", next="Check --ledger.")
-        return cls(path, str(path), found.st_dev, found.st_ino)
-
-    def check(self) -> None:
-        """Raise when the file is gone or another one stands in its place."""
-        try:
-            found = os.stat(self.text)  # noqa: PTH116 - done twice an append, and a Path costs three times as much
-        except OSError as error:
-            raise gone(self.path.name) from error
-        if (found.st_ino, found.st_dev) != (self.inode, self.device):
-            raise replaced(self.path.name)
-
-
-class _Connections:
-    """Connections to a file that must exist, used again until one sees an error; one writer at a time.
-
-    Plainer than the library's pool, whose bookkeeping takes a tenth of an append.
-    """
-
-    def __init__(self, path: Path, wait_seconds: float) -> None:
-        self._uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
-        self._wait_seconds = wait_seconds
-        self._free: list[sqlite3.Connection] = []
-        self._writing = Lock()
-        self._closed = False
-
-    def take(self, *, write: bool) -> sqlite3.Connection:
-        """A connection for one transaction. Raises sqlite3.Error, and TimeoutError when another thread writes on."""
-        if write and not self._writing.acquire(timeout=self._wait_seconds):
-            raise TimeoutError
-        try:
-            return self._free.pop() if self._free else self._open()
-        except IndexError:
-            return self._open()
-        except BaseException:
-            if write:
-                self._writing.release()
-            raise
-
-    def give(self, connection: sqlite3.Connection, *, write: bool, reuse: bool) -> None:
-        """Take a connection back, or roll back whatever it had begun and end it."""
-        if reuse and not self._closed:
-            self._free.append(connection)
-        else:
-            # Closing alone is not enough: while a cursor is alive, SQLite keeps the transaction, and its lock, open.
-            with suppress(sqlite3.Error):
-                connection.rollback()
-            with suppress(sqlite3.Error):
-                connection.close()
-        if write:
-            self._writing.release()
-
-    def close(self) -> None:
-        self._closed = True
-        while self._free:
-            self._free.pop().close()
-
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._uri, uri=True, check_same_thread=False, isolation_level=None, timeout=self._wait_seconds
-        )
-        try:
-            connection.execute("PRAGMA synchronous=FULL")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        connection.row_factory = sqlite3.Row
-        # A damaged text must arrive here to be found and named, instead of failing inside the driver.
-        connection.text_factory = _any_text
-        return connection
-
-
-def _any_text(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogateescape")
 
 
 class _Datastore(SQLiteDatastore):
     """Transactions over one file that stays the same file, with one sentence for every fault."""
 
-    def __init__(self, place: _Place, wait_seconds: float) -> None:
+    def __init__(self, place: Place, wait_seconds: float) -> None:
         super().__init__("")  # the library's own pool stays empty
         self.place = place
         self.identity: LedgerIdentity | None = None
-        self.connections = _Connections(place.path, wait_seconds)
+        self.connections = Connections(place.path, wait_seconds)
 
     @contextmanager
     def transaction(self, *, commit: bool) -> Iterator[Any]:
@@ -227,7 +127,7 @@ class SqliteRecorder(SQLiteApplicationRecorder):
     contiguous = True
 
     def __init__(self, path: Path, wait_seconds: float = LEDGER_WAIT_SECONDS) -> None:
-        self._store = _Datastore(_Place.of(path), wait_seconds)
+        self._store = _Datastore(Place.of(path), wait_seconds)
         super().__init__(self._store)
 
     @property

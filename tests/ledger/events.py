@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from dpone.domain.events import Event
+from dpone.domain.ports import StreamAppend
 from dpone.ledger.mapper import EventCodec
 
 NOW = "2026-12-02T04:00:00.000000Z"
@@ -39,3 +41,8 @@ def from_data(topic: str, data: Any) -> Any:
 
 
 CODEC = EventCodec(TYPES, asdict, from_data)
+
+
+def some() -> StreamAppend:
+    """One event at the start of a stream of its own."""
+    return StreamAppend(uuid4(), 0, (Noted("a"),))

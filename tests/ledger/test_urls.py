@@ -1,0 +1,68 @@
+"""Ledger URLs: what opens, what is refused, and what opening costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpone.domain.errors import ErrorCode, LedgerFailed
+from dpone.ledger.sqlite import sqlite_url
+from dpone.ledger.sqlite_schema import create_store
+from dpone.ledger.store import open_ledger
+
+from .events import CODEC, some
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("postgresql://user:secret@host/db", "not available in this release"),
+        ("keeper://host:2181/root", "not available in this release"),
+        ("keepermap://target/db", "not available in this release"),
+        ("mysql://user:secret@host/db", "not one that this release knows"),
+        ("ledger.sqlite", "not one that this release knows"),
+        ("", "not one that this release knows"),
+        ("sqlite://", "host"),
+        ("sqlite://ledger.sqlite", "host"),
+        ("sqlite:///", "empty"),
+        ("sqlite:///folder/", "slash"),
+        ("sqlite:///:memory:", "memory"),
+        ("sqlite:///a.sqlite?mode=memory", "query"),
+        ("sqlite:///a.sqlite#x", "fragment"),
+        ("sqlite:///a%00b", "control character"),
+    ],
+)
+def test_a_wrong_url_is_refused_without_quoting_it(url: str, why: str) -> None:
+    with pytest.raises(LedgerFailed, match=why) as caught:
+        open_ledger(url, create=True, codec=CODEC)
+    assert caught.value.code is ErrorCode.REQUEST_INVALID
+    assert caught.value.exit_code == 2
+    assert "secret" not in f"{caught.value.what} {caught.value.next}"
+
+
+def test_odd_names_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a b%41?#mode=memory&x" / "ü;ledger.sqlite"
+    with open_ledger(sqlite_url(path), create=True, codec=CODEC) as ledger:
+        ledger.append([some()])
+    assert path.is_file()
+
+
+def test_three_and_four_slashes_mean_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    create_store(path)
+    for url in (f"sqlite://{path}", f"sqlite:///{path}"):
+        open_ledger(url, create=False, codec=CODEC).close()
+
+
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
+    ledger = open_ledger(sqlite_url(tmp_path / "ledger.sqlite"), create=True, codec=CODEC)
+    ledger.close()
+    ledger.close()
+
+
+def test_the_room_opens_without_the_library() -> None:
+    code = "import sys, dpone.ledger; sys.exit('eventsourcing' in sys.modules or 'sqlite3' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
