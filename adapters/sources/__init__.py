@@ -3,8 +3,8 @@
 :func:`open_source` picks the class by the manifest's ``source.type``; ``registry`` holds the table, so that a new
 source is one file and one line there. The other modules are shared by the sources: ``files`` opens a file once and
 notices when it changes, ``unpacking`` decompresses within a bound, ``texts``, ``times`` and ``arrows`` turn values
-into the target's types exactly or refuse, ``observing`` and ``row_hash`` describe the rows that were yielded, ``reading`` ties
-them into one read.
+into the target's types exactly or refuse, ``observing`` and ``row_hash`` describe the rows that were yielded,
+``reading`` ties them into one read.
 """
 
 from __future__ import annotations

@@ -125,9 +125,9 @@ def _require_multiple(ticks: Any, step: int) -> None:
 
 def _localised(ticks: Any, digits: int, target: ColumnType) -> Any:
     step = 10**digits
-    seconds = (
-        pc.cast(pc.floor(pc.divide(pc.cast(ticks, pa.decimal128(38, 0)), step)), pa.int64()) if step > 1 else ticks
-    )
+    seconds = pc.divide(ticks, step)  # towards zero: one less for a fraction before 1970
+    early = pc.less(ticks, pc.multiply(seconds, step))
+    seconds = pc.subtract(seconds, pc.cast(early, pa.int64()))
     within = pc.subtract(ticks, pc.multiply(seconds, step))
     shifted = in_zone(seconds.view(pa.timestamp("s")), target.zone).view(pa.int64())
     return pc.add(pc.multiply(shifted, step), within)
@@ -135,6 +135,8 @@ def _localised(ticks: Any, digits: int, target: ColumnType) -> Any:
 
 def _decimal(values: Any, target: ColumnType) -> Any:
     try:
+        if pa.types.is_integer(values.type):
+            values = pc.cast(values, pa.decimal128(38, 0))
         return pc.cast(values, arrow_type(target))
     except pa.ArrowInvalid:
         raise Refused("more digits than the type holds") from None

@@ -32,7 +32,7 @@ class FieldReader:
     def _parsing(self, quoted: bool) -> Any:
         return arrow_csv.ParseOptions(
             delimiter=self._dialect.delimiter.decode(),
-            quote_char=self._dialect.quote.decode() if quoted else False,
+            quote_char=(self._dialect.quote.decode() or False) if quoted else False,
             double_quote=True,
             newlines_in_values=quoted,
             ignore_empty_lines=False,

@@ -52,7 +52,7 @@ class Prefetched(Generic[T]):
             for item in self._items:
                 if not self._put(True, item):
                     break
-        except BaseException as error:  # noqa: BLE001 (carried to the consumer, which raises it)
+        except BaseException as error:
             ending = error
         finally:
             close = getattr(self._items, "close", None)

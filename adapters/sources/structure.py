@@ -79,7 +79,7 @@ def settle(block: Block, columns: int, dialect: Dialect) -> bool:
     data = block.data
     if not data.isascii():
         check_utf8(block, dialect.file, "UTF-8")
-    if not dialect.quoted(data) and _plain(data):
+    if not dialect.quoted(data) and _plain(data) and (columns == 1 or not _has_blank_line(data)):
         return False
     check_layout(block, columns, dialect)
     return True
@@ -92,7 +92,8 @@ def check_layout(block: Block, columns: int, dialect: Dialect) -> None:
     found = layout(block.data, dialect)
     wrong = np.flatnonzero(found.fields != columns)
     ragged = int(found.starts[wrong[0]]) if len(wrong) else None
-    if found.fault is not None and (ragged is None or found.fault[0] <= ragged):
+    # Within one row the syntax error explains the wrong number of fields, not the other way round.
+    if found.fault is not None and (ragged is None or found.fault[0] <= int(found.ends[wrong[0]])):
         refuse(block, found.fault[0], found.fault[1], dialect.file)
     if columns > 1:
         blank = np.flatnonzero(found.starts == found.ends)
@@ -160,6 +161,11 @@ def _plain(data: bytes) -> bool:
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return False
     return all(data.find(b"\n", at, at + _WINDOW) >= 0 for at in range(0, len(data) - _WINDOW, _WINDOW))
+
+
+def _has_blank_line(data: bytes) -> bool:
+    """Whether a line is empty; the parser would make a row of empty fields of it."""
+    return data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or (b"\r" in data and b"\n\r\n" in data)
 
 
 def _last_row_end(data: bytes, dialect: Dialect) -> int:
