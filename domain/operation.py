@@ -105,7 +105,7 @@ class Operation:
     target: Observation | None = None
     differences: tuple[str, ...] = ()
     waived: str | None = None
-    receipt: e.ReceiptAccepted | None = None
+    receipt: e.ReceiptAccepted | e.ReplayValidated | None = None
     completed_attempt: int = 0
     validated_attempt: int = 0
     failure: Failure | None = None
@@ -230,7 +230,7 @@ def _evolve(op: Operation, event: e.Event) -> Operation:
         case e.ReplayValidated():
             _demand(op, event, op.state is State.COMPLETE)
             _check_attempt(op, event, event.attempt)
-            return replace(op, validated_attempt=event.attempt)
+            return replace(op, validated_attempt=event.attempt, receipt=event)
         case e.OperationFailed():
             _demand(op, event, op.state in BEFORE_DISPATCH | AFTER_COMMIT)
             failure = Failure(event.code, event.errors, event.candidate, final=op.state in AFTER_COMMIT)

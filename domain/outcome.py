@@ -155,7 +155,7 @@ def _replay_details(asked: Asked, done: Done, error: DponeError | None) -> dict[
     details: dict[str, Any] = {"operation_id": done.operation_id}
     if operation is not None and operation.state is not State.NEW:
         details["target_commit"] = operation.target_commit
-        details["governance"] = operation.governance if error is None else "blocked"
+        details["governance"] = operation.governance
         details["state"] = operation.state.value
         generation = operation.generation
         if generation is not None:
