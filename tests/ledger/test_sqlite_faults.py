@@ -17,6 +17,7 @@ import pytest
 
 from dpone.domain.errors import ErrorCode, LedgerFailed
 from dpone.ledger.sqlite import open_store, sqlite_url
+from dpone.ledger.sqlite_file import Connections
 from dpone.ledger.sqlite_schema import create_store
 from dpone.ledger.store import EventLedger, open_ledger
 from dpone.ledger.verify import verify_ledger
@@ -55,6 +56,12 @@ def test_opening_never_creates(path: Path) -> None:
     assert error.code is ErrorCode.LEDGER_UNREACHABLE
     assert "no ledger file" in error.what
     assert list(path.parent.iterdir()) == []
+
+
+def test_not_even_a_file_that_vanishes_while_it_is_opened_is_created(path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        Connections(path, wait_seconds=0.1).take(write=False)
+    assert not path.exists()
 
 
 def test_a_new_ledger_is_the_owners_alone(tmp_path: Path) -> None:
