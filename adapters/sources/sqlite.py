@@ -2,8 +2,8 @@
 
 SQLite keeps values of any class in any column, so each value is checked by itself. INTEGER is taken for whole numbers,
 Bool (0 or 1), Float and Decimal where exact; REAL for floats, and for whole numbers and Decimal where exact; TEXT and
-BLOB for String; TEXT for dates, times, UUID and Decimal in the forms of :mod:`.texts`. Anything else is refused with its
-row number.
+BLOB for String; TEXT for dates, times, UUID and Decimal in the forms of :mod:`.texts`. Anything else is refused with
+its row number.
 """
 
 from __future__ import annotations

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Loader, disturb
 
 from dpone.adapters.sources import SourceRequest, open_source
 from dpone.adapters.sources.csv import CsvSource
 from dpone.adapters.sources.csv_options import CsvOptions
 from dpone.domain.errors import ErrorCode, SourceFailed
 from dpone.domain.tables import Column, Metrics
+
+from .conftest import Loader, disturb
 
 TWO = (Column("a", "UInt8"), Column("b", "Nullable(String)"))
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import Loader, disturb
 
 from dpone.adapters.sources import SourceRequest, open_source
 from dpone.adapters.sources.parquet import ParquetSource
 from dpone.domain.errors import ErrorCode, SourceFailed
 from dpone.domain.tables import Column, Metrics
+
+from .conftest import Loader, disturb
 
 
 def write(folder: Path, table: pa.Table, name: str = "x.parquet", rows: int = 1_000_000) -> Path:

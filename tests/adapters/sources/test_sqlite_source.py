@@ -10,12 +10,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import Loader, disturb
 
 from dpone.adapters.sources import SourceRequest, open_source
 from dpone.adapters.sources.sqlite import SqliteSource
 from dpone.domain.errors import ErrorCode, SourceFailed
 from dpone.domain.tables import Column, Metrics
+
+from .conftest import Loader, disturb
 
 COLUMNS = (Column("id", "UInt32"), Column("v", "Nullable(Int64)"))
 
