@@ -30,7 +30,7 @@ class Job(Generic[T]):
     def run(self) -> None:
         try:
             self.value = self.work()
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, which re-raises it
+        except BaseException as error:
             self.error = error
         finally:
             self.done.set()

@@ -10,21 +10,25 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...domain.errors import EngineFailed, ErrorCode
 from ...domain.tables import Column
 from .arrow_types import check_nulls, check_schema
 from .engine_errors import RAISED, engine_failed
+from .engine_session import ask
 from .engine_thread import EngineThread, Job
 from .quoting import identifier, settings_clause, table_name
 
 _IN_FLIGHT_BATCHES = 2
 _CANCEL_SECONDS = 2.0
+_DOING = "inserting rows into the candidate"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's IPC stream format: continuation, length zero
 _SETTINGS: dict[str, int | str] = {
     "async_insert": 0,
     "insert_deduplicate": 0,
+    "optimize_on_insert": 0,
     "max_threads": 1,
     "max_insert_threads": 1,
     "input_format_parallel_parsing": 0,
@@ -47,13 +51,15 @@ def fill(
     columns: Sequence[Column],
     batches: Iterable[Any],
 ) -> int:
-    """Insert all batches and return how many rows the engine says it wrote, which is how many were handed over.
+    """Insert all batches and return how many rows they were.
 
-    An error of the producer, or a signal, cancels the insert and goes on as it is. Raises EngineFailed.
+    An error of the producer, or a signal, cancels the insert and goes on as it is. Raises EngineFailed, also when the
+    engine reports success and the rows are not there: it loses errors of a streamed insert's own thread (full disk).
     """
     names = ", ".join(identifier(column.name) for column in columns)
     statement = f"INSERT INTO {table_name(database, name)} ({names}){settings_clause(_SETTINGS)}"
     feed = _Feed()
+    before = thread.call(lambda: _state(session, database, name))
     job: Job[int] | None = None
     rows = 0
     try:
@@ -77,7 +83,39 @@ def fill(
         if job is not None:
             feed.cancel(job)
         raise
-    return _written(job, rows)
+    written = _written(job)
+    after = thread.call(lambda: _state(session, database, name))
+    if after.rows == before.rows + rows:
+        return rows
+    if failed := after.errors_since(before):
+        raise engine_failed(RuntimeError(failed), _DOING)
+    if written != rows:
+        raise _lost(written, rows)
+    return rows  # an engine that collapses equal keys has begun to
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the engine says of itself: the table's rows, and every kind of error it has counted so far."""
+
+    rows: int
+    errors: dict[int, tuple[int, str]]
+
+    def errors_since(self, before: _State) -> str:
+        """The errors that were counted meanwhile, in the form of the engine's messages. Empty: none."""
+        return "; ".join(
+            message for code, (count, message) in self.errors.items() if count > before.errors.get(code, (0, ""))[0]
+        )
+
+
+def _state(session: Any, database: str, name: str) -> _State:
+    try:
+        (counted,) = ask(session, f"SELECT count() AS rows FROM {table_name(database, name)}")
+        kinds = ask(session, "SELECT code, value, name, last_error_message AS said FROM system.errors WHERE NOT remote")
+    except RAISED as error:
+        raise engine_failed(error, _DOING) from None
+    errors = {kind["code"]: (kind["value"], f"Code: {kind['code']}. {kind['said']} ({kind['name']})") for kind in kinds}
+    return _State(counted["rows"], errors)
 
 
 class _Feed:
@@ -91,7 +129,8 @@ class _Feed:
         """Wait for room. Raises EngineFailed when the insert has ended meanwhile."""
         while True:
             if job.done.is_set():
-                _written(job, -1)
+                _written(job)
+                raise EngineFailed(ErrorCode.INTERNAL, "The insert ended early.", next="Repeat the same command.")
             try:
                 self._chunks.put(chunk, timeout=0.1)
                 return
@@ -123,16 +162,17 @@ class _Feed:
             return
 
 
-def _written(job: Job[int], rows: int) -> int:
+def _written(job: Job[int]) -> int:
     try:
-        written = job.result()
+        return job.result()
     except RAISED as error:
-        raise engine_failed(error, "inserting rows into the candidate") from None
-    if written != rows:
-        raise EngineFailed(
-            ErrorCode.INTERNAL,
-            f"The engine wrote {written} rows where {rows} were handed over.",
-            safe="The live table was not touched; the candidate will not be published.",
-            next="Repeat the same command.",
-        )
-    return written
+        raise engine_failed(error, _DOING) from None
+
+
+def _lost(written: int, rows: int) -> EngineFailed:
+    return EngineFailed(
+        ErrorCode.INTERNAL,
+        f"The engine wrote {written} rows where {rows} were handed over.",
+        safe="The live table was not touched; the candidate will not be published.",
+        next="Repeat the same command.",
+    )

@@ -47,14 +47,15 @@ def test_the_codes_name_is_told() -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", "size=12m", "none", str(place))
+    mounted = os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", "size=9m", "none", str(place))
     if not mounted:
         pytest.skip("mounting a small file system needs root")
     yield place
     _run("umount", "-l", str(place))
 
 
-def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
+@pytest.mark.parametrize("batches", [6, 20])  # one part that fails at the very end; several, of which one fails early
+def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path, batches: int) -> None:
     platform = EmbeddedPlatform(small_disk / "engine")
     columns = (Column("b", "String"),)
     platform.create("db", "kept", TableDefinition(columns))
@@ -63,7 +64,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
     noise = pa.record_batch([pa.array([os.urandom(1000) for _ in range(2000)])], ["b"])
     try:
         with pytest.raises(EngineFailed) as caught:
-            platform.fill("db", "t", columns, [noise] * 20)
+            platform.fill("db", "t", columns, [noise] * batches)
         assert caught.value.code is ErrorCode.STORAGE_FULL
         assert platform.row_count("db", "kept") == {"embedded": 1}
     finally:
@@ -73,7 +74,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
 def test_a_read_only_folder_is_said(small_disk: Path) -> None:
     if not _run("mount", "-o", "remount,ro", str(small_disk)):
         pytest.skip("remounting is not allowed here")
-    (error,) = (_errors(small_disk / "engine"),)
+    error = _errors(small_disk / "engine")
     assert "cannot be created" in error.what
     assert str(small_disk) not in error.what
 
