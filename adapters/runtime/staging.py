@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from ...domain import events as e
 from ...domain import quality
@@ -45,7 +46,7 @@ def stage(running: Running) -> None:
         preflight(running)
     process = running.operation.process
     if _owes_target(process):
-        running.ports.reader.warm()
+        _warm(running)
     _open_generation(running)
     try:
         observation, fingerprint = _load(running, process)
@@ -94,7 +95,7 @@ def rehearse(running: Running, step: Rehearse) -> None:
                 raise
             raise fail(running, _cannot_be_observed(error)) from error
         observation, replica, milliseconds = result.observation, result.replica, result.milliseconds
-        running.ports.reader.warm()
+        _warm(running)
     else:
         observation = running.ports.platform.observe(database, generation.candidate, columns, metrics)
     running.append(
@@ -157,6 +158,12 @@ def write_capsule(running: Running) -> None:
             )
         ]
     )
+
+
+def _warm(running: Running) -> None:
+    """Start the next reader early. A mere head start: when it fails, observing will say so."""
+    with suppress(ReaderFailed):
+        running.ports.reader.warm()
 
 
 def _open_generation(running: Running) -> None:
