@@ -1,0 +1,1 @@
+"""The real loop over an in-memory world, every interleaving chosen by Hypothesis."""

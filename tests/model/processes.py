@@ -1,0 +1,335 @@
+"""One process of the model: the real loop, wired to ports that stop before every call and suffer the armed faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from dpone.adapters.runtime.attempt import Invocation, Ports, Running
+from dpone.adapters.runtime.loop import run
+from dpone.domain.errors import (
+    AppendUnknown,
+    EngineFailed,
+    ErrorCode,
+    LedgerFailed,
+    ReaderFailed,
+    SourceFailed,
+)
+from dpone.domain.events import AttemptStarted, By
+from dpone.domain.identity import operation_id
+from dpone.domain.ports import Progress, ReadPlan, ReadResult, Recorded, StreamAppend, Swap
+from dpone.domain.steps import Request, Step
+from dpone.domain.tables import Column, Metrics, Observation, ReplicaLook, TableDefinition, TableIdentity, TargetRef
+
+from . import promises
+from .commands import COLUMNS
+from .scheduling import Stepped
+from .world import SLOT, Statement, Table, Violation, World
+
+BATCHES = 2
+
+
+class Process:
+    """A started command. ``seen`` is what its last look showed, by replica."""
+
+    def __init__(self, world: World, name: str, request: Request, keep_generations: int) -> None:
+        self.world, self.request = world, request
+        self.seen: dict[str, Mapping[str, TableIdentity]] = {}
+        self.holders: set[str] = set()
+        self.retry_of_capsule: str | None = None
+        self.opens = 0
+        self.slot_version = world.ledger.slot.version
+        if world.ledger.slot.holder is not None:
+            self.holders.add(world.ledger.slot.holder.operation)
+        self.running: Running | None = None
+        self._keep = keep_generations
+        self.stepped = Stepped(name, self._body)
+
+    @property
+    def name(self) -> str:
+        return self.stepped.name
+
+    @property
+    def fence(self) -> int | None:
+        return None if self.running is None else self.running.attempt.fence
+
+    def advance(self, calls: int = 1) -> None:
+        """Make so many calls; an ending is judged at once."""
+        for _ in range(calls):
+            if self.stepped.ended:
+                return
+            self.world.trace.append(f"{self.name}: {self.stepped.at}")
+            self.stepped.advance()
+            if self.stepped.ended:
+                self._ended()
+
+    def advance_to(self, call: str) -> bool:
+        """Go on until the process stands before such a call (at least one call is made) or ended."""
+        self.advance()
+        while not self.stepped.ended and call not in self.stepped.at:
+            self.advance()
+        return not self.stepped.ended
+
+    def finish(self) -> None:
+        """Run to the end."""
+        calls = 0
+        while not self.stepped.ended:
+            self.advance()
+            calls += 1
+            if calls > 2_000:
+                raise AssertionError(f"{self.name} does not end")
+
+    def crash(self) -> None:
+        self.world.trace.append(f"{self.name}: crashed before {self.stepped.at}")
+        self.stepped.crash()
+
+    def _ended(self) -> None:
+        error = self.stepped.error
+        self.world.trace.append(f"{self.name}: ended, {getattr(error, 'code', error)!s}")
+        promises.check_ending(self)
+
+    def _body(self, stepped: Stepped) -> None:
+        ports = Ports(
+            ledger=_Ledger(self),
+            source=_Source(self),
+            platform=_Platform(self),
+            reader=_Reader(self),
+            clock=_Clock(),
+            ids=_Ids(self.world),
+        )
+        by = By(os_user="ada", host=stepped.name, version="1.0.0")
+        invocation = Invocation(by=by, keep_generations=self._keep, same_command="dpone run x")
+        self.running = Running(ports, self.request, invocation, _Quiet())
+        run(self.running)
+
+
+class _Quiet:
+    def step(self, step: Step) -> None:
+        pass
+
+    def rows(self, rows: int, source_bytes: int) -> None:
+        pass
+
+
+class _Clock:
+    def now(self) -> str:
+        return "2026-01-02T03:04:05.000000Z"
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+@dataclass(slots=True)
+class _Ids:
+    world: World
+
+    def new(self) -> str:
+        return str(UUID(int=self.world.number()))
+
+
+@dataclass(slots=True)
+class _Ledger:
+    process: Process
+
+    def read(self, stream: UUID) -> Sequence[Recorded]:
+        self.process.stepped.stop("read slot" if stream == SLOT else "read operation")
+        if self.process.world.fault("read"):
+            raise LedgerFailed(ErrorCode.LEDGER_UNREACHABLE, "The ledger does not answer.")
+        return self.process.world.ledger.read(stream)
+
+    def append(self, appends: Sequence[StreamAppend]) -> None:
+        names = "+".join(type(event).__name__ for item in appends for event in item.events)
+        self.process.stepped.stop(f"append {names}")
+        fault = self.process.world.fault("append")
+        if fault == "lost":
+            raise AppendUnknown(ErrorCode.LEDGER_UNREACHABLE, "The reply was lost.")
+        before = self.process.world.ledger.operation(self.process.request.key)
+        promises.check_append(self.process, appends)
+        self.process.world.ledger.append(appends)
+        own = operation_id(self.process.request.key)
+        if any(isinstance(event, AttemptStarted) for item in appends if item.stream == own for event in item.events):
+            sealed = before.generation if before.generation and before.generation.core else None
+            self.process.retry_of_capsule = None if sealed is None else sealed.id
+        if fault == "stored":
+            raise AppendUnknown(ErrorCode.LEDGER_UNREACHABLE, "The reply was lost.")
+
+
+class _Batch:
+    def __init__(self, rows: int) -> None:
+        self.num_rows = rows
+
+
+@dataclass(slots=True)
+class _Reading:
+    process: Process
+    rows: int
+    fails: bool
+
+    def __iter__(self) -> Iterator[_Batch]:
+        for batch in range(BATCHES):
+            self.process.stepped.stop(f"source batch {batch}")
+            if self.fails:
+                raise SourceFailed(ErrorCode.SOURCE_CHANGED, "The source changed.")
+            yield _Batch(self.rows // BATCHES)
+
+    @property
+    def observation(self) -> Observation:
+        return Observation(self.rows)
+
+    @property
+    def fingerprint(self) -> Mapping[str, str | int]:
+        return {"name": "orders.csv"}
+
+
+@dataclass(slots=True)
+class _Source:
+    process: Process
+
+    def describe(self) -> tuple[Column, ...]:
+        return COLUMNS
+
+    @contextmanager
+    def read(self, columns: Sequence[Column], metrics: Metrics, progress: Progress) -> Iterator[_Reading]:
+        self.process.stepped.stop("open source")
+        promises.check_open(self.process)
+        self.process.opens += 1
+        yield _Reading(self.process, self.process.world.rows, bool(self.process.world.fault("source")))
+
+
+@dataclass(slots=True)
+class _Reader:
+    process: Process
+
+    def warm(self) -> None:
+        pass
+
+    def observe(self, plan: ReadPlan) -> ReadResult:
+        self.process.stepped.stop(f"reader {plan.table}")
+        world = self.process.world
+        replica = world.replicas[0]
+        fault = world.fault("reader")
+        table = world.tables[replica].get(plan.table)
+        if fault or table is None or table.identity != plan.identity:
+            raise ReaderFailed("No observation.", reaped=fault != "unreaped", fits=fault != "does not fit")
+        return ReadResult(Observation(table.rows), replica, 5)
+
+    def close(self) -> None:
+        pass
+
+
+def _broken(what: str) -> EngineFailed:
+    return EngineFailed(ErrorCode.PUBLICATION_UNKNOWN, what, engine_code=999)
+
+
+@dataclass(slots=True)
+class _Platform:
+    process: Process
+
+    @property
+    def world(self) -> World:
+        return self.process.world
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        return self.world.replicas
+
+    def acquire(self) -> None:
+        pass
+
+    def release(self) -> None:
+        pass
+
+    def refusals(self, target: TargetRef, definition: TableDefinition) -> tuple[str, ...]:
+        return ()
+
+    def look(self, target: TargetRef) -> tuple[ReplicaLook, ...]:
+        return tuple(self._look(replica) for replica in self.replicas)
+
+    def _look(self, replica: str) -> ReplicaLook:
+        self.process.stepped.stop(f"look {replica}")
+        if replica in self.world.unreachable:
+            return ReplicaLook(replica, reachable=False)
+        seen = {name: table.identity for name, table in self.world.tables[replica].items()}
+        self.process.seen[replica] = seen
+        return ReplicaLook(replica, tables=seen)
+
+    def create(self, database: str, name: str, definition: TableDefinition) -> None:
+        self.process.stepped.stop(f"create {name}")
+        fault = self.world.fault("create")
+        if fault == "lost" or self.world.unreachable:
+            raise _broken("No reply to CREATE.")
+        for replica in self.replicas:
+            if name in self.world.tables[replica]:
+                raise Violation(f"{name} exists")
+            self.world.create(replica, name)
+        if fault:
+            raise _broken("No reply to CREATE.")
+
+    def fill(self, database: str, name: str, columns: Sequence[Column], batches: Iterable[Any]) -> None:
+        self.process.stepped.stop(f"fill {name}")
+        tables = self._named(name)
+        for batch in batches:
+            if any(table.dropped for table in tables):
+                raise _broken("The table is gone.")
+            for table in tables:
+                table.rows += batch.num_rows
+        self.process.stepped.stop(f"filled {name}")
+        if self.world.fault("fill"):
+            raise _broken("No reply to INSERT.")
+        for table in tables:
+            table.filled = True
+
+    def _named(self, name: str) -> list[Table]:
+        found = [self.world.tables[replica].get(name) for replica in self.replicas]
+        tables = [table for table in found if table is not None]
+        if len(tables) != len(found):
+            raise _broken("The table is gone.")
+        return tables
+
+    def observe(self, database: str, name: str, columns: Sequence[Column], metrics: Metrics) -> Observation:
+        self.process.stepped.stop(f"count {name}")
+        return Observation(self._named(name)[0].rows)
+
+    def row_count(self, database: str, name: str) -> Mapping[str, int]:
+        self.process.stepped.stop(f"row count {name}")
+        return {replica: table.rows for replica, table in zip(self.replicas, self._named(name), strict=True)}
+
+    def swap(self, swap: Swap) -> None:
+        self.process.stepped.stop(f"swap {swap.candidate}")
+        promises.check_touch(self.process, swap.table, self.replicas)
+        statements = [Statement(replica, swap) for replica in self.replicas]
+        fault = self.world.fault("swap")
+        failed = False
+        for index, statement in enumerate(statements):
+            late = fault == "late" or (fault == "partial" and index > 0) or statement.replica in self.world.unreachable
+            if late or fault == "twice":
+                self.world.pending.append(statement)
+            if not late and fault != "lost":
+                failed |= not self.world.run(statement)
+        if fault or failed:
+            raise _broken("No good reply to the swap.")
+
+    def rename(self, replica: str, database: str, old: str, new: str) -> None:
+        self.process.stepped.stop(f"rename {old} to {new} on {replica}")
+        promises.check_touch(self.process, old, (replica,))
+        fault = self.world.fault("rename")
+        if replica in self.world.unreachable or fault == "lost" or not self.world.rename(replica, old, new) or fault:
+            raise _broken("No good reply to RENAME.")
+
+    def drop(self, replica: str, database: str, name: str, identity: TableIdentity) -> bool:
+        self.process.stepped.stop(f"drop {name} on {replica}")
+        fault = self.world.fault("drop")
+        if fault == "refused" or replica in self.world.unreachable:
+            raise _broken("The server refused to drop.")
+        table = self.world.tables[replica].get(name)
+        if table is None or table.identity != identity:
+            return False
+        promises.check_drop(self.process, replica, table)
+        table.dropped = True
+        del self.world.tables[replica][name]
+        if fault:
+            raise _broken("No reply to DROP.")
+        return True
