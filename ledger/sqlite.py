@@ -83,9 +83,10 @@ class _Datastore(SQLiteDatastore):
             raise
 
     def _check_identity(self, cursor: Any, expected: LedgerIdentity) -> None:
-        rows = cursor.execute(SELECT_IDENTITY).fetchall()
-        if [tuple(row) for row in rows] == [(expected.ledger_id, expected.epoch, expected.format, 0)]:
+        as_expected = (expected.ledger_id, expected.epoch, expected.format)
+        if cursor.execute(_IS_IDENTITY, as_expected).fetchone():
             return
+        rows = cursor.execute(SELECT_IDENTITY).fetchall()
         found = parse_identity(rows, self.place.path.name)
         raise (sealed if found.sealed else replaced)(self.place.path.name)
 
@@ -101,6 +102,7 @@ def sealed(name: str) -> LedgerFailed:
 
 
 SELECT_IDENTITY = "SELECT * FROM ledger_identity LIMIT 2"
+_IS_IDENTITY = "SELECT 1 FROM ledger_identity WHERE ledger_id = ? AND epoch = ? AND format = ? AND NOT sealed"
 
 
 def parse_identity(rows: Sequence[Any], name: str) -> LedgerIdentity:
