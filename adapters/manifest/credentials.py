@@ -12,16 +12,17 @@ from typing import Final
 
 from .yaml import Located, Place, Problem
 
+# Every repetition is bounded: a line may be as long as the file, and must not cost its square.
 _IN_TEXT: Final = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s/@:]*:[^\s/@]+@"  # scheme://user:password@host
+    r"://[^\s/@:]{0,200}:[^\s/@]{1,200}@"  # scheme://user:password@host
     r"|\b(?:password|passwd|pwd)=[^\s'\"]"  # key=value connection strings
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}|\bxox[abpr]-[A-Za-z0-9-]{10,}"
-    r"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\."  # a JSON Web Token
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
+    r"|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30}|\bxox[abpr]-[A-Za-z0-9-]{10}"
+    r"|\beyJ[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10}"  # a JSON Web Token
 )
 _KEY: Final = re.compile(
     r"(?:.*[_\-.])?(?:pass|passwd|password|passphrase|pwd|secret|token|credentials?|dsn|"
-    r"api_?key|access_?key(?:_id)?|secret_?key|private_?key|auth)"
+    r"(?:api|access|secret|private)[_\-.]?key(?:[_\-.]id)?|auth)"
 )
 _ADVICE: Final = "looks like a credential; name a connection with connection_ref and give the credential to it"
 

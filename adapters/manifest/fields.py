@@ -17,6 +17,7 @@ from marshmallow import INCLUDE, Schema, ValidationError, fields, validates_sche
 from ...domain.limits import COLUMNS_MAX
 from ...domain.tables import Column
 from ...domain.types import SUPPORTED, UnsupportedType, parse_type
+from .yaml import NUMBER_CHARACTERS_MAX
 
 RESERVED: Final = "* ? , ! :"
 NAME_CHARACTERS_MAX: Final = 250
@@ -30,6 +31,8 @@ UNKNOWN_MAX: Final = 20  # unknown fields reported for one mapping
 AMOUNT_DIGITS_MAX: Final = 15
 AMOUNT_DECIMALS_MAX: Final = 9
 
+_EXACT: Final = Context(prec=2 * NUMBER_CHARACTERS_MAX)
+_FINEST: Final = Decimal(1).scaleb(-AMOUNT_DECIMALS_MAX)
 _NAME: Final = re.compile(r"[^*?,!:]+")
 _IDENTIFIER: Final = re.compile(r"[^*?,!:./\\`'\"]+")
 _REFERENCE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -115,11 +118,13 @@ class Amount(Strict):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             raise ValidationError(f"must be a number, zero or more, not {kind_of(value)}")
-        exact = Decimal(value).normalize(Context(prec=60))
+        exact = Decimal(value)
         if exact < 0:
             raise ValidationError("must be zero or more")
-        exponent = exact.as_tuple().exponent
-        if exact.adjusted() >= AMOUNT_DIGITS_MAX or not isinstance(exponent, int) or exponent < -AMOUNT_DECIMALS_MAX:
+        # Looked at before any arithmetic: an exponent of a thousand million is cheap to write and dear to compute with.
+        fits = exact.adjusted() < AMOUNT_DIGITS_MAX and exact.adjusted() >= -AMOUNT_DECIMALS_MAX
+        exact = exact.normalize(_EXACT) if fits or not exact else exact
+        if exact and not (fits and exact == exact.quantize(_FINEST, context=_EXACT)):
             raise ValidationError(f"must have at most {AMOUNT_DIGITS_MAX} digits and {AMOUNT_DECIMALS_MAX} decimals")
         return format(abs(exact), "f")
 

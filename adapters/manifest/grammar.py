@@ -35,7 +35,7 @@ class Partial(f.Strict):
         raise ValidationError(f"must be a mapping of fields, not {f.kind_of(value)}")
 
     def json(self) -> dict[str, Any]:
-        from .json_schema import of_shape
+        from .json_schemas import of_shape
 
         return of_shape(self.shape(), partial=True)
 
@@ -72,7 +72,7 @@ class Tables(f.Strict):
         return {"name": found} if found else {}
 
     def json(self) -> dict[str, Any]:
-        from .json_schema import of_shape
+        from .json_schemas import of_shape
 
         entry = {"anyOf": [_LABEL.json(), {**of_shape(ProcessShape(), partial=True), "required": ["name"]}]}
         tables = {"type": "array", "items": entry, "minItems": 1}

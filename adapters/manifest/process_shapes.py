@@ -88,7 +88,7 @@ class AnyOptions(f.Strict):
         return value
 
     def json(self) -> dict[str, Any]:
-        from .json_schema import of_shape
+        from .json_schemas import of_shape
 
         return of_shape(CsvOptionsShape())
 

@@ -17,7 +17,7 @@ from .fields import suggestion
 from .files import decode, read_bytes, refused, shown
 from .inherit import inherit
 from .process_shapes import ProcessShape, SinkTableShape
-from .yaml import Located, Problem
+from .yaml import Located, Place, Problem
 
 FRAGMENT_BYTES_MAX: Final = 1024 * 1024  # of all fragments together
 
@@ -122,7 +122,7 @@ class Reading:
         shape = ProcessShape()
         found = []
         for label, entry in _entries(document):
-            located = _of_batch(defaults, entry, label)
+            located = _of_batch(defaults, entry, label, document.place(("defaults",)))
             self.problems += _batch_problems(located)
             if (fields := self._load(located, shape)) is not None:
                 self._name_target(fields, located, label.name)
@@ -200,12 +200,12 @@ def _entries(document: Located) -> Iterable[tuple[Label, Located]]:
             yield Label(schema, name), tables.at(index)
 
 
-def _of_batch(defaults: Located, entry: Located, label: Label) -> Located:
-    """A table's process: the entry over the defaults, named by them."""
+def _of_batch(defaults: Located, entry: Located, label: Label, named: Place) -> Located:
+    """A table's process: the entry over the defaults. ``named`` is where its name is to be written."""
     own = {key: value for key, value in entry.value.items() if key != "name"} if isinstance(entry.value, dict) else {}
     located = inherit(defaults, Located(own, entry.places, entry.root))
     places = {**located.places}
-    places.setdefault(("name",), defaults.place(()))
+    places.setdefault(("name",), named)
     source = located.value.get("source")
     if (
         isinstance(source, dict)

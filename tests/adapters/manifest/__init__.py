@@ -1,0 +1,1 @@
+"""Tests of manifests: strict YAML, grammar, whole manifests, identity, JSON Schemas."""
