@@ -134,9 +134,10 @@ def _reply(worker: SpawnedWorker, request: bytes, nonce: str, plan: ReadPlan, re
     try:
         worker.hand_over(request, remaining)
         frame = worker.read_reply(READER_FRAME_BYTES_MAX, remaining)
+        reply = decode_reply(frame, nonce, plan.metrics)
         if not worker.ends_cleanly(remaining):
             raise _NoObservation("its process did not end cleanly")
-        return decode_reply(frame, nonce, plan.metrics)
+        return reply
     except Expired:
         raise _NoObservation("it did not finish within the budget", fits=False) from None
     except ReplyInvalid as error:
