@@ -46,6 +46,8 @@ def from_arrow(values: Any, target: ColumnType) -> Any:
     """An Arrow array as the target's Arrow type. Raises RowRefused. NULL stays NULL."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_float16(values.type):
+        values = pc.cast(values, pa.float32())
     if _is_text(values.type):
         return from_texts(values.cast(pa.string()), target)
     if values.type == arrow_type(target) and target.kind not in ("Date", "Date32", "DateTime", "DateTime64"):
@@ -53,7 +55,7 @@ def from_arrow(values: Any, target: ColumnType) -> Any:
     convert = partial(_convert, target=target)
     try:
         return convert(values)
-    except (Refused, pa.ArrowInvalid):
+    except (Refused, pa.ArrowException):
         raise first_refused(convert, values) from None
 
 

@@ -19,7 +19,7 @@ from .prefetch import Prefetched
 from .reading import Produced, streaming
 from .refusals import RowRefused, declaration, shown, value_refused
 from .registry import SourceRequest
-from .structure import Block, check_layout, row_line, settle
+from .structure import Block, row_line
 
 _BLOCKS_AHEAD = 2
 
@@ -110,14 +110,7 @@ class _Converter:
         """One batch. Raises SourceFailed with the line of the first row that does not fit."""
         import pyarrow as pa
 
-        dialect, width = self._text.dialect, len(self._text.header)
-        settled = settle(block, width, dialect)
-        try:
-            texts = self._reader.texts(block.data)
-        except pa.ArrowInvalid:
-            if not settled:
-                check_layout(block, width, dialect)
-            raise
+        texts = self._reader.texts(block)
         refusals: dict[int, RowRefused] = {}
         arrays = []
         for place, values in enumerate(texts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from .csv_options import CsvOptions
-from .structure import Dialect
+from .refusals import shown, unreadable
+from .structure import Block, Dialect, check_layout, settle
 
 
 class FieldReader:
@@ -17,6 +19,7 @@ class FieldReader:
 
     def __init__(self, dialect: Dialect, options: CsvOptions, width: int, positions: Sequence[int]) -> None:
         self._dialect = dialect
+        self._width = width
         self._names = [str(place) for place in range(width)]
         wanted = [str(place) for place in positions]
         self._convert = arrow_csv.ConvertOptions(
@@ -38,17 +41,35 @@ class FieldReader:
             ignore_empty_lines=False,
         )
 
-    def texts(self, data: bytes) -> list[Any]:
-        """One string array per wanted column. Raises pyarrow.ArrowInvalid for rows of another width."""
+    def texts(self, block: Block) -> list[Any]:
+        """One string array per wanted column. Raises SourceFailed with the line of the first row that is not right."""
+        settled = settle(block, self._width, self._dialect)
+        try:
+            columns = self._columns(block.data)
+        except pa.ArrowInvalid:
+            columns = []
+        if columns and (settled or len(columns[0]) == _lines(block.data)):
+            return columns
+        check_layout(block, self._width, self._dialect)
+        raise unreadable(
+            f"{shown(self._dialect.file)}: the rows from line {block.first_line} on cannot be told apart.",
+            "Correct the file or source.options, then repeat the command.",
+        )
+
+    def _columns(self, data: bytes) -> list[Any]:
         table = arrow_csv.read_csv(
-            pa.BufferReader(data),
-            read_options=arrow_csv.ReadOptions(
-                column_names=self._names, block_size=max(len(data) + 1, 64), use_threads=False
-            ),
+            # The parser drops a byte order mark at the start of what it is given; here it would be a value's first
+            # character, so it is given one to drop.
+            pa.BufferReader(codecs.BOM_UTF8 + data if data.startswith(codecs.BOM_UTF8) else data),
+            read_options=arrow_csv.ReadOptions(column_names=self._names, block_size=len(data) + 64, use_threads=False),
             parse_options=self._parse[self._dialect.quoted(data)],
             convert_options=self._convert,
         )
         return [_one(column) for column in table.columns]
+
+
+def _lines(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n"))
 
 
 def _one(column: Any) -> Any:

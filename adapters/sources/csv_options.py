@@ -60,7 +60,7 @@ class CsvOptions:
     @property
     def is_utf8(self) -> bool:
         """Whether the text needs no transcoding."""
-        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
 
 def _one(text: Any) -> bool:
@@ -73,8 +73,9 @@ def _is_texts(values: Any) -> bool:
 
 def _known(encoding: Any) -> bool:
     try:
-        return isinstance(encoding, str) and codecs.lookup(encoding)._is_text_encoding
-    except (LookupError, ValueError):
+        found = codecs.lookup(encoding)
+        return found._is_text_encoding and found.incrementaldecoder is not None
+    except (LookupError, TypeError, ValueError):
         return False
 
 

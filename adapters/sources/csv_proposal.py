@@ -23,7 +23,6 @@ from .csv_text import CsvText, open_text
 from .declared import check_same_set
 from .files import OpenedFile
 from .refusals import RowRefused, declaration, shown
-from .structure import check_layout, settle
 from .texts import from_texts
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -117,20 +116,11 @@ def propose(path: Path, options: CsvOptions, max_bytes: int) -> SourceFailed:
 
 
 def _scan(text: CsvText, options: CsvOptions) -> list[_Guess]:
-    import pyarrow as pa
-
     width = len(text.header)
     reader = FieldReader(text.dialect, options, width, range(width))
     guesses = [_Guess() for _ in range(width)]
     for block in text.blocks:
-        settled = settle(block, width, text.dialect)
-        try:
-            columns = reader.texts(block.data)
-        except pa.ArrowInvalid:
-            if not settled:
-                check_layout(block, width, text.dialect)
-            raise
-        for guess, texts in zip(guesses, columns, strict=True):
+        for guess, texts in zip(guesses, reader.texts(block), strict=True):
             guess.add(texts, options.decimal_point)
     return guesses
 

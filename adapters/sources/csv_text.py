@@ -14,11 +14,10 @@ from ...domain.limits import COLUMNS_MAX
 from .csv_options import CsvOptions
 from .files import OpenedFile
 from .refusals import shown, unreadable
-from .structure import Block, Dialect, blocks_of_rows, check_utf8, layout, refuse
+from .structure import FIELD_BYTES_MAX, Block, Dialect, blocks_of_rows, check_utf8, layout, refuse
 from .unpacking import unpacked
 
 _MARK = codecs.BOM_UTF8
-_HEADER_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +82,17 @@ def _check_names(header: tuple[str, ...], first: Block, dialect: Dialect) -> Non
 
 def _first_row_end(first: Block, dialect: Dialect) -> int:
     """The offset after the first row's line end."""
-    end = first.data.find(b"\n") + 1
-    while end and dialect.quote and first.data.count(dialect.quote, 0, end) % 2:
-        end = first.data.find(b"\n", end) + 1
-        if end > _HEADER_BYTES_MAX:
-            refuse(first, 0, "a header whose quote does not end", dialect.file)
-    return end or len(first.data)
+    end = first.data.find(b"\n") + 1 or len(first.data)
+    if not dialect.quoted(first.data[:end]):
+        return end
+    starts = layout(first.data, dialect).starts
+    return int(starts[1]) if len(starts) > 1 else len(first.data)
 
 
 def _fields(line: str, dialect: Dialect) -> list[str]:
     if not dialect.quote:
         return line.split(dialect.delimiter.decode())
-    csv.field_size_limit(max(csv.field_size_limit(), _HEADER_BYTES_MAX))
+    csv.field_size_limit(max(csv.field_size_limit(), 2 * FIELD_BYTES_MAX))
     return next(csv.reader([line], delimiter=dialect.delimiter.decode(), quotechar=dialect.quote.decode(), strict=True))
 
 
@@ -143,9 +141,11 @@ def _transcoded(content: Iterator[bytes], encoding: str, file: str) -> Iterator[
 
 def _trimmed(block: Block, dialect: Dialect) -> Block:
     """Blanks and tabs off both ends of unquoted fields and off both sides of a quoted one."""
-    blanks = b"[%s]*" % b" \t".replace(dialect.delimiter, b"")
-    edge = blanks + b"(" + re.escape(dialect.delimiter) + rb"|\r?\n|\Z)" + blanks
-    quote = re.escape(dialect.quote)
-    enclosed = b"(%s[^%s]*%s)|" % (quote, quote, quote) if quote else b"()(?!)|"
-    data = block.data.lstrip(b" \t".replace(dialect.delimiter, b""))
-    return Block(re.sub(enclosed + edge, rb"\1\2", data), block.first_line, block.read)
+    delimiter, quote = re.escape(dialect.delimiter), re.escape(dialect.quote)
+    blanks = b" \t".replace(dialect.delimiter, b"")
+    enclosed = b"(%s[^%s]*+%s)|" % (quote, quote, quote) if quote else b"(?!)()|"
+    # Two passes, each of which looks at a run of blanks once: the time stays linear in the length of the run.
+    after = enclosed + b"(%s|\n)[%s]++" % (delimiter, blanks)
+    before = enclosed + b"(?<![%s])[%s]++(?=%s|\\r?\\n|\\Z)()" % (blanks, blanks, delimiter)
+    data = re.sub(after, rb"\1\2", block.data.lstrip(blanks))
+    return Block(re.sub(before, rb"\1\2", data), block.first_line, block.read)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ...domain.errors import SourceFailed
 from ...domain.limits import BATCH_ROWS
 from ...domain.ports import Progress
 from ...domain.tables import Observation
@@ -37,13 +38,20 @@ class Reading:
         self._observation: Observation | None = None
 
     def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._each()
+        except SourceFailed:
+            self._verify()  # a source that changed looks damaged: say what really happened
+            raise
+        self._verify()
+        self._observation = self._observer.result()
+
+    def _each(self) -> Iterator[Any]:
         rows = 0
         for batch, read_bytes in self._batches:
             yield batch
             rows += batch.num_rows
             self._progress(rows, read_bytes)
-        self._verify()
-        self._observation = self._observer.result()
 
     @property
     def observation(self) -> Observation:

@@ -94,7 +94,7 @@ def first_refused(convert: Any, values: Any) -> RowRefused:
         convert(values.slice(low, 1))
     except Refused as refused:
         return RowRefused(low, str(refused))
-    except pa.ArrowInvalid:
+    except pa.ArrowException:
         return RowRefused(low, "not a value that the type holds exactly")
     raise AssertionError("a conversion refused a whole array and none of its values")
 
@@ -102,6 +102,6 @@ def first_refused(convert: Any, values: Any) -> RowRefused:
 def _accepts(convert: Any, values: Any) -> bool:
     try:
         convert(values)
-    except (Refused, pa.ArrowInvalid):
+    except (Refused, pa.ArrowException):
         return False
     return True

@@ -40,6 +40,8 @@ def source(path: Path, columns: tuple[Column, ...] = TWO, max_bytes: int = 10**9
         (b'"a","b"\n"1",""\n2,', [(1, ""), (2, None)]),
         (b'a,b\n1,"x\ny ""z"""\n', [(1, 'x\ny "z"')]),
         (b'b,a\n"q\n",3\n', [(3, "q\n")]),
+        (b'"a\n",b\n1,x\n'.replace(b"a\n", b"a"), [(1, "x")]),
+        (b"b,a\n\xef\xbb\xbfq,3\n", [(3, "\ufeffq")]),
         (b"a,b\n", []),
         (b"a,b", []),
         (b"a,b\n+007,\xc3\xa9\n", [(7, "é")]),
@@ -95,6 +97,8 @@ def test_what_is_refused(tmp_path: Path, load: Loader, content: bytes, code: Err
         ({"skip_rows": 2}, b'made by "x\n\na,b\n1,x\n', [(1, "x")]),
         ({"encoding": "latin-1"}, b"a,b\n1,\xe9\n", [(1, "é")]),
         ({"encoding": "utf-16"}, "a,b\n1,é\n".encode("utf-16"), [(1, "é")]),
+        ({"trim": True}, b"a,b\n1 , \n2, " + b" " * 900_000 + b"x\n", [(1, None), (2, "x")]),
+        ({"trim": True, "delimiter": "\t"}, b"a\tb\n 1 \t\t\n".replace(b"\t\t", b"\t"), [(1, None)]),
         ({"trim": True}, b' a , b\n 1,  x y \n2, "  q " \n3,  \n', [(1, "x y"), (2, "  q "), (3, None)]),
     ],
 )
@@ -103,8 +107,9 @@ def test_options(tmp_path: Path, load: Loader, options: dict[str, Any], content:
 
 
 def test_another_encoding_is_refused_with_its_line(tmp_path: Path, load: Loader) -> None:
-    with pytest.raises(SourceFailed, match="line 3: bytes that are not cp1252"):
-        load(source(csv_file(tmp_path, b"a,b\n1,x\n2,\x81\n"), encoding="cp1252"))
+    for encoding, octets in (("cp1252", b"\x81"), ("ascii", b"\xc3\xa9")):
+        with pytest.raises(SourceFailed, match=f"line 3: bytes that are not {encoding}"):
+            load(source(csv_file(tmp_path, b"a,b\n1,x\n2," + octets + b"\n"), encoding=encoding))
 
 
 def test_extra_columns_are_left_out_when_asked(tmp_path: Path, load: Loader) -> None:

@@ -79,6 +79,29 @@ def test_columns_are_one_set_in_the_declared_order(tmp_path: Path, load: Loader)
     assert load(ParquetSource(path, (Column("a", "UInt8"),), "ignore")).rows == [(1,)]
 
 
+def test_names_with_dots_and_half_floats(tmp_path: Path, load: Loader) -> None:
+    import numpy as np
+
+    path = write(
+        tmp_path,
+        pa.table(
+            {
+                "a.b": [1],
+                "a": [2],
+                "h": pa.array(
+                    np.array(
+                        [
+                            0.5,
+                        ],
+                        np.float16,
+                    )
+                ),
+            }
+        ),
+    )
+    assert load(ParquetSource(path)).rows == [(1, 2, 0.5)]
+
+
 def test_zero_rows_are_a_result(tmp_path: Path, load: Loader) -> None:
     path = write(tmp_path, pa.table({"a": pa.array([], pa.int8())}))
     assert load(open_source(SourceRequest("parquet", path))).observation.row_count == 0
