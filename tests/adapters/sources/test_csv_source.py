@@ -112,6 +112,11 @@ def test_another_encoding_is_refused_with_its_line(tmp_path: Path, load: Loader)
             load(source(csv_file(tmp_path, b"a,b\n1,x\n2," + octets + b"\n"), encoding=encoding))
 
 
+def test_a_blank_line_is_an_empty_field_where_there_is_one_column(tmp_path: Path, load: Loader) -> None:
+    path = csv_file(tmp_path, b"a\nx\n\n\r\ny\n")
+    assert load(source(path, (Column("a", "Nullable(String)"),))).rows == [("x",), (None,), (None,), ("y",)]
+
+
 def test_extra_columns_are_left_out_when_asked(tmp_path: Path, load: Loader) -> None:
     path = csv_file(tmp_path, b"c,b,a\n9,x,1\n")
     assert load(CsvSource(path, CsvOptions(), TWO, "ignore")).rows == [(1, "x")]
