@@ -323,6 +323,19 @@ def part(shape: type[Shape], **rest: Any) -> fields.Nested:
     return fields.Nested(shape, error_messages=_MESSAGES, **rest)
 
 
-def parts(shape: type[Shape], **rest: Any) -> fields.List[Any]:
+class Bounded(fields.List[Any]):
+    """A list of at most ``longest`` items, counted before any of them is looked at."""
+
+    def __init__(self, item: fields.Field[Any], longest: int, **rest: Any) -> None:
+        super().__init__(item, error_messages=_MESSAGES, **rest)
+        self.longest = longest
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
+        if isinstance(value, list) and len(value) > self.longest:
+            raise ValidationError(f"must be a list of at most {self.longest}")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+def parts(shape: type[Shape], longest: int, **rest: Any) -> Bounded:
     """A field that holds a list of such mappings."""
-    return fields.List(part(shape), error_messages=_MESSAGES, **rest)
+    return Bounded(part(shape), longest, **rest)

@@ -13,7 +13,7 @@ from marshmallow import ValidationError, validates_schema
 
 from . import fields as f
 from .fields import Shape, part, parts
-from .process_shapes import LocalPath, ProcessShape
+from .process_shapes import PROCESSES_MAX, LocalPath, ProcessShape
 from .quality_shapes import QualityShape
 
 BATCH: Final = "dpone.batch.v1"
@@ -60,6 +60,8 @@ class Tables(f.Strict):
         tables = body.get("tables")
         if not isinstance(tables, list) or not tables:
             return {**problems, "tables": ["must be a list of names, or of mappings with a name"]}
+        if len(tables) > PROCESSES_MAX:
+            return {**problems, "tables": [f"must be a list of at most {PROCESSES_MAX}"]}
         entries = {index: found for index, entry in enumerate(tables) if (found := self._entry_problems(entry))}
         return {**problems, "tables": entries} if entries else problems
 
@@ -123,7 +125,7 @@ class FlowShape(Shape):
 
     kind = f.Choice((FLOW,), required=True)
     metadata = part(MetadataShape, required=True)
-    processes = parts(ProcessShape)
+    processes = parts(ProcessShape, PROCESSES_MAX)
     authoring = part(AuthoringShape)
     fragments = f.Several(LocalPath(), FRAGMENTS_MAX)
 
@@ -149,7 +151,7 @@ class FragmentShape(Shape):
     """A part of a folder flow."""
 
     kind = f.Choice((FRAGMENT,), required=True)
-    processes = parts(ProcessShape, required=True)
+    processes = parts(ProcessShape, PROCESSES_MAX, required=True)
 
 
 KINDS: Final[Mapping[str, type[Shape]]] = {BATCH: BatchShape, FLOW: FlowShape, FRAGMENT: FragmentShape}

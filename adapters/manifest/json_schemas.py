@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from ...domain.errors import DponeError, ErrorCode
-from .fields import Strict, suggestion
+from .fields import Bounded, Strict, suggestion
 from .grammar import KINDS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -53,9 +53,9 @@ def _of_field(field: fields.Field[Any], partial: bool) -> dict[str, Any]:
             return field.json()
         case fields.Nested():
             return of_shape(field.schema, partial=partial)
-        case fields.List():
+        case Bounded():
             # A list is replaced as a whole, so that what is in it must be complete.
-            return {"type": "array", "items": _of_field(field.inner, False)}
+            return {"type": "array", "items": _of_field(field.inner, False), "maxItems": field.longest}
         case _:
             raise TypeError(f"no JSON Schema is known for a {type(field).__name__}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 
 from ...domain.configuration import Process
@@ -13,6 +14,7 @@ from .checks import dependency_problems, duplicate_problems
 from .fields import suggestion
 from .files import shown
 from .reading import Found, Reading
+from .yaml import ERRORS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def load_manifest(path: Path) -> Manifest:
     reading = Reading(Path(path))
     found = reading.processes()
     reading.stop_on_problems()
-    reading.problems += [*duplicate_problems(found), *dependency_problems(found)]
+    reading.problems += islice(chain(duplicate_problems(found), dependency_problems(found)), ERRORS_MAX)
     reading.stop_on_problems()
     _refuse_incremental(found)
     return Manifest(

@@ -14,7 +14,7 @@ from . import fields as f
 from .fields import Shape, part
 from .quality_shapes import QualityShape
 
-PROCESSES_MAX: Final = 10_000
+PROCESSES_MAX: Final = 5_000  # in one file
 OWN_PREFIX: Final = "__dpone_"
 
 _LOCAL: Final = re.compile(r"(?![A-Za-z][A-Za-z0-9+.\-]*://).*", re.DOTALL)

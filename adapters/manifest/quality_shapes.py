@@ -98,14 +98,12 @@ class AcceptanceShape(Shape):
 class QualityShape(Shape):
     """What is checked and observed."""
 
-    gates = parts(GateShape)
+    gates = parts(GateShape, GATES_MAX)
     acceptance = part(AcceptanceShape)
 
     @validates_schema
     def _gate_ids(self, data: Mapping[str, Any], **_: Any) -> None:
         gates = data.get("gates", [])
-        if len(gates) > GATES_MAX:
-            raise ValidationError({"gates": [f"must be a list of at most {GATES_MAX}"]})
         ids = [gate.get("id", gate["type"]) for gate in gates]
         if twice := {
             index: {"id": ["another gate has this id; ids are unique (default: the type)"]}

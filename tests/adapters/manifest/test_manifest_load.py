@@ -363,3 +363,9 @@ def test_unknown_words_in_great_number_cost_little(write: Write) -> None:
     text = "kind: dpone.flow.v1\n" + "".join(f"processs{i}: 1\n" for i in range(40_000))
 
     assert len(failure(write(text)).errors) <= 100
+
+
+def test_too_many_processes_are_counted_before_any_is_looked_at(refusals: Refusals) -> None:
+    found = refusals(f"kind: dpone.flow.v1\nmetadata: {{id: x}}\nprocesses: [{'1,' * 5_001}]\n")
+
+    assert found == ("m.yaml:3:1: processes: must be a list of at most 5000",)
