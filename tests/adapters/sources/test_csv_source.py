@@ -8,8 +8,11 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dpone.adapters.sources import SourceRequest, open_source
 from dpone.adapters.sources.csv import CsvSource
@@ -132,6 +135,26 @@ def test_a_decimal_comma(tmp_path: Path, load: Loader) -> None:
         load(source(path, columns, delimiter=";", decimal_point=","))
 
 
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(0, 255), st.none() | st.text('ab,"\n\r é', max_size=6)), max_size=30),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 40),
+)
+def test_what_was_written_is_read_back_whatever_the_blocks(
+    tmp_path: Path, load: Loader, rows: list[tuple[int, str | None]], end: str, size: int
+) -> None:
+    def field(text: str | None) -> str:
+        if text is None:
+            return ""
+        return f'"{text.replace('"', '""')}"' if text == "" or set(text) & set(',"\n\r') else text
+
+    content = "".join(["a,b" + end, *(f"{number},{field(text)}{end}" for number, text in rows)])
+    path = csv_file(tmp_path, content.encode())
+    with patch("dpone.adapters.sources.unpacking.BLOCK_BYTES", size):
+        assert load(source(path)).rows == rows
+
+
 def test_files_that_are_no_files(tmp_path: Path, load: Loader) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "folder.csv").mkdir()
@@ -251,11 +274,12 @@ def test_options_of_a_manifest_are_checked(tmp_path: Path) -> None:
 
 
 def test_the_flights(load: Loader, flights: Path, flight_columns: tuple[Column, ...]) -> None:
-    metrics = Metrics(("dep_time", "tailnum", "year"), ("tailnum", "flight", "time_hour"))
+    metrics = Metrics(("dep_time", "tailnum", "year"), ("tailnum", "flight", "time_hour"), typed_hash=True)
     loaded = load(CsvSource(flights, CsvOptions(null_values=("", "NA")), flight_columns), metrics=metrics)
     assert loaded.observation.row_count == 336_776
     assert loaded.observation.null_counts == {"dep_time": 8_255, "tailnum": 2_512, "year": 0}
     assert loaded.observation.distinct_counts == {"tailnum": 4_043, "flight": 3_844, "time_hour": 6_936}
+    assert loaded.observation.typed_hash == "v1:336776:7134433326403004457"  # the engine's, from the same rows
     assert loaded.rows[0][-1] == datetime(2013, 1, 1, 10, tzinfo=UTC)
     assert all(batch.num_rows <= 65_536 for batch in loaded.batches)
     assert loaded.fingerprint["name"] == "flights.csv.zip"
