@@ -180,27 +180,35 @@ def test_a_signal_ends_the_wait_and_the_worker(folder: Path, plan: ReadPlan) -> 
 
 
 _PARENT = """
-import sys, time
+import sys
 from pathlib import Path
 from dpone.adapters.reader import ProcessReader
+from dpone.domain.ports import ReadPlan
+from dpone.domain.tables import Column, Metrics, TableIdentity
 reader = ProcessReader(Path(sys.argv[1]))
 reader.warm()
 print(reader._worker._process.pid, flush=True)
-time.sleep(60)
+reader.observe(ReadPlan("db", "t", TableIdentity("id", "digest"), (Column("n", "Int64"),), Metrics()))
 """
 
 
-def test_a_worker_dies_with_its_parent(folder: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", _PARENT, str(folder)], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        time.sleep(0.5)
-        assert _running(pid)
-        parent.kill()
-    deadline = time.monotonic() + 5
-    while _running(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not _running(pid)
+def test_a_worker_dies_with_its_parent_also_when_it_has_its_plan(folder: Path) -> None:
+    platform = EmbeddedPlatform(folder)
+    platform.acquire()  # the worker waits for the folder
+    try:
+        command = [sys.executable, "-c", _PARENT, str(folder)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+            assert parent.stdout is not None
+            pid = int(parent.stdout.readline())
+            time.sleep(1.0)
+            assert _running(pid)
+            parent.kill()
+        deadline = time.monotonic() + 5
+        while _running(pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not _running(pid)
+    finally:
+        platform.release()
 
 
 def test_a_program_that_is_not_there_is_said(folder: Path, plan: ReadPlan) -> None:
