@@ -147,7 +147,8 @@ def test_what_was_written_is_read_back_whatever_the_blocks(
     def field(text: str | None) -> str:
         if text is None:
             return ""
-        return f'"{text.replace('"', '""')}"' if text == "" or set(text) & set(',"\n\r') else text
+        quoted = '"' + text.replace('"', '""') + '"'
+        return quoted if text == "" or set(text) & set(',"\n\r') else text
 
     content = "".join(["a,b" + end, *(f"{number},{field(text)}{end}" for number, text in rows)])
     path = csv_file(tmp_path, content.encode())
