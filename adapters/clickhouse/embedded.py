@@ -59,6 +59,8 @@ class EmbeddedPlatform:
         if self._session is not None:
             return
         folder.prepare(self._folder)
+        if not (self._folder / "metadata").exists() and folder.is_full(self._folder):
+            raise folder.storage_full()
         if _open_folder is not None:
             raise _busy(folder.Holder(), "this process itself, through another platform object")
         deadline = time.monotonic() + self._wait_seconds
@@ -100,8 +102,12 @@ class EmbeddedPlatform:
                 safe="Nothing was created.",
                 next="Correct the manifest's sink, then repeat the same command.",
             )
+        self.acquire()
+        if folder.is_full(self._folder):
+            raise folder.storage_full()
         self._run("creating the database", definitions.create_database(database))
         self._run("creating a table", definitions.create_table(database, name, definition))
+        self._check_written(database, name)
 
     def fill(self, database: str, name: str, columns: Sequence[Column], batches: Iterable[RecordBatch]) -> None:
         """Insert while the caller's iterator produces. All parts are synced when this returns. Raises EngineFailed."""
@@ -155,6 +161,8 @@ class EmbeddedPlatform:
         except engine_errors.RAISED as error:
             if holder := folder.locked_by(self._folder):
                 return holder
+            if folder.is_full(self._folder):
+                raise folder.storage_full() from None
             raise engine_errors.engine_failed(error, "opening the engine's folder") from None
         return None
 
@@ -171,6 +179,14 @@ class EmbeddedPlatform:
             session.close()
         finally:
             _open_folder = None
+
+    def _check_written(self, database: str, name: str) -> None:
+        """A disk that filled up at this very moment: take the table back while the engine can still be asked to."""
+        rows = self._asking("checking a new table", lambda query: query(_metadata_statement(database, name)))
+        if len(rows) == 1 and folder.is_written(self._folder, rows[0]["path"]):
+            return
+        self._run("taking back a table", f"DROP TABLE IF EXISTS {table_name(database, name)} SYNC")
+        raise folder.storage_full()
 
     def _asking(self, doing: str, work: Callable[[observation_sql.Query], T]) -> T:
         self.acquire()
@@ -217,6 +233,13 @@ def _exchange_answer(error: EngineFailed) -> str | None:
 def _id_statement(database: str, name: str) -> str:
     return (
         "SELECT toString(uuid) AS id FROM system.tables "
+        f"WHERE database = {literal(database)} AND name = {literal(name)}"
+    )
+
+
+def _metadata_statement(database: str, name: str) -> str:
+    return (
+        "SELECT metadata_path AS path FROM system.tables "
         f"WHERE database = {literal(database)} AND name = {literal(name)}"
     )
 

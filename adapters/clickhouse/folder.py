@@ -14,6 +14,7 @@ from pathlib import Path
 from ...domain.errors import EngineFailed, ErrorCode
 
 _LOCK_FILE = "status"
+_RESERVE_BYTES = 4 * 1024 * 1024
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 
@@ -39,16 +40,41 @@ def prepare(folder: Path) -> None:
         raise _unusable("is not a folder") from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise EngineFailed(
-                ErrorCode.STORAGE_FULL,
-                "The disk that holds the engine's folder is full.",
-                next="Free some space, then repeat the same command.",
-            ) from None
+            raise storage_full() from None
         raise _unusable("cannot be created: " + os.strerror(error.errno or 0)) from None
     if "?" in str(folder):
         raise _unusable("has a question mark in its path, which the engine reads as options")
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise _unusable("cannot be written by this user (or its file system is read-only)")
+
+
+def is_full(folder: Path) -> bool:
+    """Whether there is less space than the engine needs for its own small files.
+
+    Measured: on a full disk the engine writes empty metadata files, reports success, and never opens the folder again.
+    So nothing is created without this reserve.
+    """
+    try:
+        space = os.statvfs(folder)
+    except OSError:
+        return False
+    return space.f_bavail * space.f_frsize < _RESERVE_BYTES
+
+
+def is_written(folder: Path, metadata_path: str) -> bool:
+    """Whether a table's or database's metadata file has content. ``metadata_path`` is as the engine tells it."""
+    try:
+        return (folder / metadata_path).stat().st_size > 0
+    except OSError:
+        return False
+
+
+def storage_full() -> EngineFailed:
+    return EngineFailed(
+        ErrorCode.STORAGE_FULL,
+        "The disk that holds the engine's folder is full.",
+        next="Free some space, then repeat the same command.",
+    )
 
 
 def seen_holder(folder: Path) -> Holder | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -9,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dpone.adapters.clickhouse import EmbeddedPlatform
+from dpone.adapters.clickhouse import EmbeddedPlatform, folder
 from dpone.adapters.clickhouse.engine_errors import engine_failed
 from dpone.domain.errors import EngineFailed, ErrorCode
-from dpone.domain.tables import Column, TableDefinition
+from dpone.domain.tables import Column, TableDefinition, TargetRef
 
 pa = pytest.importorskip("pyarrow")
 
@@ -47,14 +48,14 @@ def test_the_codes_name_is_told() -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", "size=9m", "none", str(place))
+    mounted = os.geteuid() == 0 and _run("mount", "-t", "tmpfs", "-o", "size=12m", "none", str(place))
     if not mounted:
         pytest.skip("mounting a small file system needs root")
     yield place
     _run("umount", "-l", str(place))
 
 
-@pytest.mark.parametrize("batches", [6, 20])  # one part that fails at the very end; several, of which one fails early
+@pytest.mark.parametrize("batches", [8, 20])  # one part that fails at the very end; several, of which one fails early
 def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path, batches: int) -> None:
     platform = EmbeddedPlatform(small_disk / "engine")
     columns = (Column("b", "String"),)
@@ -71,12 +72,45 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path, batches:
         platform.release()
 
 
+def _filled_up(disk: Path) -> None:
+    with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(b"x" * 4096)
+
+
+def test_nothing_is_created_on_a_disk_that_is_full_from_the_start(small_disk: Path) -> None:
+    _filled_up(small_disk)
+    assert _errors(small_disk / "engine").code is ErrorCode.STORAGE_FULL
+
+
+@pytest.mark.parametrize("noticed", ["before", "after"])
+def test_a_full_disk_does_not_cost_the_folder(small_disk: Path, noticed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine would write an empty metadata file, report success, and never open again."""
+    platform = EmbeddedPlatform(small_disk / "engine")
+    definition = TableDefinition((Column("a", "Int8"),))
+    platform.create("db", "kept", definition)
+    _filled_up(small_disk)
+    if noticed == "after":  # the disk filled up between looking and creating
+        monkeypatch.setattr(folder, "is_full", lambda _: False)
+    try:
+        with pytest.raises(EngineFailed) as caught:
+            platform.create("db", "t", definition)
+        platform.release()
+        (small_disk / "filler").unlink()
+        assert set(platform.look(TargetRef("", "db", "kept"))[0].tables) == {"kept"}
+        assert platform.look(TargetRef("", "db", "t"))[0].tables == {}
+    finally:
+        platform.release()
+    assert caught.value.code is ErrorCode.STORAGE_FULL
+
+
 def test_a_read_only_folder_is_said(small_disk: Path) -> None:
     if not _run("mount", "-o", "remount,ro", str(small_disk)):
         pytest.skip("remounting is not allowed here")
     error = _errors(small_disk / "engine")
     assert "cannot be created" in error.what
     assert str(small_disk) not in error.what
+    assert "read-only" in _errors(small_disk).what
 
 
 def test_a_file_in_place_of_the_folder_is_said(tmp_path: Path) -> None:
@@ -97,9 +131,9 @@ def test_a_configuration_in_the_current_folder_is_not_the_engines(
     assert Path.cwd() == tmp_path
 
 
-def _errors(folder: Path) -> EngineFailed:
+def _errors(place: Path) -> EngineFailed:
     with pytest.raises(EngineFailed) as caught:
-        EmbeddedPlatform(folder).acquire()
+        EmbeddedPlatform(place).acquire()
     return caught.value
 
 
