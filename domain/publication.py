@@ -106,8 +106,9 @@ def find(look: ReplicaLook, identity: TableIdentity) -> str | None:
 
 
 def standings(looks: Sequence[ReplicaLook], expected: Expectation) -> dict[str, Standing]:
-    """Every replica's standing."""
-    return {look.replica: classify(look, expected) for look in looks}
+    """Every replica's standing; one that was not looked at counts as unreachable."""
+    unseen = dict.fromkeys(expected.new, Standing.UNREACHABLE)
+    return unseen | {look.replica: classify(look, expected) for look in looks}
 
 
 def ready_to_dispatch(looks: Sequence[ReplicaLook], expected: Expectation, candidate: str) -> Stop | None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from ...domain import operation as operations
 from ...domain import slot as slots
-from ...domain.errors import DponeError, ErrorCode
+from ...domain.errors import AppendConflict, DponeError, ErrorCode, IllegalTransition
 from ...domain.events import By, Event
 from ...domain.identity import operation_id, slot_id
 from ...domain.operation import Generation, Operation, Publication
@@ -134,8 +134,12 @@ class Running:
         others: Sequence[StreamAppend] = (),
     ) -> None:
         """Store the events in one append and take them into the view. Folded first: nothing illegal is stored."""
-        operation = reduce(operations.evolve, events, self.operation)
-        slot = reduce(slots.evolve, slot_events, self.slot)
+        try:
+            operation = reduce(operations.evolve, events, self.operation)
+            slot = reduce(slots.evolve, slot_events, self.slot)
+        except IllegalTransition:
+            self.check_view_is_current()  # two streams read one after the other may not fit each other
+            raise
         appends = [*others]
         if events:
             appends.append(StreamAppend(self.operation_stream, self.operation.version, tuple(events)))
@@ -149,10 +153,21 @@ class Running:
         self.attempt = replace(self.attempt, fence=self.operation.attempt)
 
     def check_not_superseded(self) -> None:
-        """Before a stop that a look led to is reported: a higher fence means that the look is out of date."""
+        """Before a stop that a look led to is reported: a higher fence means that the look is out of date.
+
+        Raises SUPERSEDED, or AppendConflict when the stream has moved on otherwise: the loop rebuilds and asks again.
+        """
         head = operations.fold(self._events(self.operation_stream))
         if self.attempt.fence is not None and head.attempt > self.attempt.fence:
             raise superseded(head)
+        if head.version != self.operation.version:
+            raise AppendConflict
+
+    def check_view_is_current(self) -> None:
+        """Before a refusal is reported: both streams still stand where it was decided, or it may not be true."""
+        self.check_not_superseded()
+        if len(self.ports.ledger.read(self.slot_stream)) != self.slot.version:
+            raise AppendConflict
 
     def expectation(self) -> Expectation:
         """The publication as the ledger knows it; before dispatch the predecessor is the slot's live generation."""

@@ -7,6 +7,7 @@ from uuid import UUID
 from ...domain import events as e
 from ...domain.configuration import from_semantic
 from ...domain.errors import AppendConflict, DponeError, EngineFailed, ErrorCode
+from ...domain.operation import State
 from ...domain.ports import StreamAppend
 from ...domain.slot import Live
 from ...domain.steps import Claim, WorkOff
@@ -82,11 +83,22 @@ def work_off(running: Running, step: WorkOff) -> None:
     try:
         running.append([], [event])
     except AppendConflict:
-        running.rebuild()
+        if running.operation.state is State.COMPLETE:
+            _defer(running, *running.slot.retirements)  # clean-up is never part of the result: leave it to the winner
+        else:
+            running.rebuild()
 
 
 def preflight(running: Running) -> None:
     """Everything that must hold before a row is read: names, columns, the route, and who made the live table."""
+    try:
+        _preflight(running)
+    except DponeError:
+        running.check_view_is_current()
+        raise
+
+
+def _preflight(running: Running) -> None:
     key = running.request.key
     process = from_semantic(running.request.configuration)
     running.definition, running.source_schema = resolve_definition(
@@ -202,6 +214,6 @@ def _displacement(running: Running, step: Claim) -> list[StreamAppend]:
     return [StreamAppend(UUID(step.displaces), running.holder.version, (retired,))]
 
 
-def _defer(running: Running, name: str) -> None:
+def _defer(running: Running, *names: str) -> None:
     attempt = running.attempt
-    running.attempt = type(attempt)(attempt.fence, attempt.deferred | {name})
+    running.attempt = type(attempt)(attempt.fence, attempt.deferred.union(names))

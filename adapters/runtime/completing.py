@@ -97,7 +97,7 @@ def _validate_live(running: Running) -> None:
     expected = generation.identities or {}
     for look in running.ports.platform.look(key.target):
         if not look.reachable:
-            running.check_not_superseded()
+            running.check_view_is_current()
             raise DponeError(
                 ErrorCode.EVIDENCE_INCOMPLETE,
                 f"Replica {look.replica} does not answer, so the live generation could not be validated.",
@@ -106,7 +106,7 @@ def _validate_live(running: Running) -> None:
                 cause=ErrorCode.REPLICA_UNREACHABLE,
             )
         if look.tables.get(key.table) != expected.get(look.replica):
-            running.check_not_superseded()
+            running.check_view_is_current()
             raise DponeError(
                 ErrorCode.EVIDENCE_MISMATCH,
                 f"The live table {key.target} is not the generation that this operation published.",

@@ -48,7 +48,7 @@ def run(running: Running) -> None:
             return
         running.report.step(step)
         try:
-            _perform(running, step)
+            _perform_or_give_way(running, step)
         except AppendConflict:
             conflicts += 1
             if conflicts > CONFLICTS_MAX:
@@ -60,6 +60,14 @@ def run(running: Running) -> None:
             if running.attempt.fence is None or error.code is ErrorCode.EVIDENCE_INVALID:
                 raise
             raise incomplete(error) from error
+
+
+def _perform_or_give_way(running: Running, step: Step) -> None:
+    try:
+        _perform(running, step)
+    except EngineFailed:
+        running.check_not_superseded()  # what failed may be what a newer attempt took away
+        raise
 
 
 def incomplete(error: DponeError) -> DponeError:
@@ -108,6 +116,7 @@ def _perform(running: Running, step: Step) -> None:
         case ValidateReplay():
             validate_replay(running)
         case Refuse():
+            running.check_view_is_current()  # streams read one after the other may not fit each other
             raise step.error
         case Finished():
             return

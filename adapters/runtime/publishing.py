@@ -87,6 +87,7 @@ def settle_publication(running: Running) -> None:
                 return
             case _:
                 assert_never(settlement)
+    running.check_not_superseded()
     raise DponeError(
         ErrorCode.EVIDENCE_INCOMPLETE,
         "The swap was sent and its outcome could not be brought to a proof.",

@@ -20,7 +20,7 @@ from ...domain.capsule import (
     metrics_problem,
     schema_digest,
 )
-from ...domain.errors import DponeError, ErrorCode, ReaderFailed, SourceFailed
+from ...domain.errors import DponeError, EngineFailed, ErrorCode, ReaderFailed, SourceFailed
 from ...domain.limits import CAPSULE_BYTES_MAX, READER_FRAME_BYTES_MAX
 from ...domain.names import candidate_name
 from ...domain.ports import ReadPlan, RecordBatch, SourceReading
@@ -43,7 +43,7 @@ _TRUE_FAILURES = (
 def stage(running: Running) -> None:
     """Read the source once into a new candidate table and record what was read and what the server holds."""
     if running.definition is None:
-        preflight(running)
+        _check_again(running)
     process = running.operation.process
     if _owes_target(process):
         _warm(running)
@@ -51,14 +51,18 @@ def stage(running: Running) -> None:
     try:
         observation, fingerprint = _load(running, process)
     except DponeError as error:
-        if isinstance(error, SourceFailed) or error.code in _TRUE_FAILURES:
+        if _is_true_failure(error):
             raise fail(running, error, role=e.Role.LEFTOVER) from error
         raise
     generation = running.generation
     database, target = running.request.key.database, running.request.key.target
     rows = dict(running.ports.platform.row_count(database, generation.candidate))
     looks = running.ports.platform.look(target)
-    identities = {look.replica: look.tables[generation.candidate] for look in looks}
+    identities = {
+        look.replica: look.tables[generation.candidate] for look in looks if generation.candidate in look.tables
+    }
+    if len(identities) != len(looks):
+        raise EngineFailed(ErrorCode.PUBLICATION_UNKNOWN, "The candidate table was filled and is not everywhere now.")
     running.counters.inserted_rows = max(rows.values(), default=0)
     running.append(
         [
@@ -74,6 +78,20 @@ def stage(running: Running) -> None:
             ),
         ]
     )
+
+
+def _check_again(running: Running) -> None:
+    """The checks before a claim were another process's: what fails now ends the operation like any true failure."""
+    try:
+        preflight(running)
+    except DponeError as error:
+        if _is_true_failure(error):
+            raise fail(running, error) from error
+        raise
+
+
+def _is_true_failure(error: DponeError) -> bool:
+    return isinstance(error, SourceFailed) or error.code in _TRUE_FAILURES
 
 
 def rehearse(running: Running, step: Rehearse) -> None:

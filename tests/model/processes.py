@@ -113,6 +113,9 @@ class _Quiet:
     def rows(self, rows: int, source_bytes: int) -> None:
         pass
 
+    def stop(self) -> None:
+        pass
+
 
 class _Clock:
     def now(self) -> str:

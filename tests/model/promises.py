@@ -1,4 +1,4 @@
-"""The promises of the protocol, as checks over the model's world: after every call, at every effect, at every ending."""
+"""The promises of the protocol as checks over the world: after every call, at every effect, at every ending."""
 
 from __future__ import annotations
 

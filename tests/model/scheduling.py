@@ -62,7 +62,7 @@ class Stepped:
         try:
             if not self.crashed:
                 body(self)
-        except BaseException as error:  # noqa: BLE001 - the scheduler judges every ending
+        except BaseException as error:  # whatever it was: the scheduler judges every ending
             self.error = error
         self.at, self.ended = END, True
         self._pause.release()
