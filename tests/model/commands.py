@@ -43,9 +43,7 @@ def configured(flavour: str, path: str = "orders.csv") -> Process:
     return Process(
         name="load",
         source=SourceSpec(SourceType.CSV, path=path, options=default_options(SourceType.CSV)),
-        sink=SinkSpec(
-            "embedded", TARGET.database, TARGET.table, columns=COLUMNS, durable=flavour != "not durable"
-        ),
+        sink=SinkSpec("embedded", TARGET.database, TARGET.table, columns=COLUMNS, durable=flavour != "not durable"),
         quality=QualitySpec((gate,), observed),
     )
 
