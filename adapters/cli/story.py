@@ -10,10 +10,12 @@ from ...domain.errors import DponeError
 from ...domain.explain import Line, holds_now, timeline
 from ...domain.identity import operation_id
 from ...domain.operation import Operation
+from ...domain.outcome import warnings
 from .output import printable, write
 
 if TYPE_CHECKING:
     from ...domain.events import Event
+    from ..runtime.execution import Execution
 
 _MARKS = {"done": "✔", "broken": "✖", "end": "●"}
 _COLOURS = {"done": "green", "broken": "red", "end": "cyan"}
@@ -44,18 +46,29 @@ def print_story(operation: Operation, events: Sequence[Event], closing: Sequence
         write(sentence)
 
 
-def opening(replayed: bool, passed: bool, read: int) -> str | None:
+def print_ending(execution: Execution, error: DponeError | None) -> None:
+    """The text that a run ends with: the story, what holds now, and warnings; nothing when there is no operation."""
+    running = execution.running
+    if running is None:
+        return
+    operation = running.operation
+    if error is None and running.counters.extracted_rows == 0:
+        write(_opening(replayed=operation.validated_attempt == running.attempt.fence))
+    last = [holds_now(operation)] if error is None else []
+    last += [f"Warning: {warning}" for warning in warnings(operation)]
+    if execution.identity.fresh:
+        last.append(
+            "This run had no id: repeating the command as typed is a new run, not a recovery. To name this one:\n"
+            f"  {execution.same_command}"
+        )
+    print_story(operation, execution.history, last)
+
+
+def _opening(*, replayed: bool) -> str:
     """The words a result begins with when nothing was read."""
-    if not passed or read > 0:
-        return None
     if replayed:
         return "Nothing was read, inserted or published: this run completed before, and its generation is still live."
     return "Nothing was read again: an earlier attempt had staged the rows, and this one continued from its events."
-
-
-def closing(operation: Operation, error: DponeError | None) -> list[str]:
-    """What holds now."""
-    return [holds_now(operation)] if error is None else []
 
 
 def _line(line: Line, *, first: bool) -> str:

@@ -49,6 +49,10 @@ class Execution:
     running: Running | None = None
     history: tuple[Event, ...] = ()
 
+    def begin(self) -> None:
+        """Start the clock of this run's duration."""
+        self.began = time.monotonic()
+
     def run(self) -> DponeError | None:
         """Work on the operation to its end. Returns the error that ended it, or None for success.
 
