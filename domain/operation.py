@@ -66,13 +66,17 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was dispatched: the current epoch's candidate name and what each replica held before."""
+    """What was dispatched: the current epoch's candidate name and what each replica held before.
+
+    ``fenced`` is the name that a fence gave the new table: the only one under which it may be dispatched again.
+    """
 
     epoch: int
     candidate: str
     exchange: bool
     predecessor: Mapping[str, TableIdentity]
     dispatches: int = 1
+    fenced: str | None = None
     proven: Mapping[str, TableIdentity] | None = None
 
 
@@ -201,9 +205,7 @@ def _evolve(op: Operation, event: e.Event) -> Operation:
         case e.PublicationDispatched():
             return _dispatch(op, event)
         case e.PublicationFenced():
-            _demand(op, event, op.state is State.DISPATCHED)
-            _check_attempt(op, event, event.attempt)
-            return op
+            return _fence(op, event)
         case e.CommitProven():
             return _prove(op, event)
         case e.TargetPending():
@@ -283,6 +285,7 @@ def _dispatch(op: Operation, event: e.PublicationDispatched) -> Operation:
     _current_generation(op, event, event.generation)
     earlier = op.publication
     _check(event.epoch == (earlier.epoch + 1 if earlier else 1), event, "its epoch is not the next one")
+    _check(earlier is None or earlier.fenced == event.candidate, event, "its candidate was not fenced off first")
     publication = Publication(
         epoch=event.epoch,
         candidate=event.candidate,
@@ -291,6 +294,16 @@ def _dispatch(op: Operation, event: e.PublicationDispatched) -> Operation:
         dispatches=1 if earlier is None else earlier.dispatches + 1,
     )
     return replace(op, state=State.DISPATCHED, publication=publication)
+
+
+def _fence(op: Operation, event: e.PublicationFenced) -> Operation:
+    _demand(op, event, op.state is State.DISPATCHED)
+    _check_attempt(op, event, event.attempt)
+    if op.publication is None:
+        raise _illegal(op, event, "nothing was dispatched")
+    _current_generation(op, event, event.generation)
+    _check(event.epoch == op.publication.epoch + 1, event, "its epoch is not the next one")
+    return replace(op, publication=replace(op.publication, fenced=event.candidate))
 
 
 def _prove(op: Operation, event: e.CommitProven) -> Operation:

@@ -67,7 +67,11 @@ class Happened:
         assert operation.version == len(self.before) + len(self.events)
         return operation
 
-    def then_illegal(self, why: str = "") -> None:
+    def then_legal(self) -> None:
+        """The events fit, wherever they lead."""
+        operations.fold((*self.before, *self.events))
+
+    def then_illegal(self, why: str | None = None) -> None:
         """The last event is refused, and the ones before it are not."""
         operation = operations.fold((*self.before, *self.events[:-1]))
         with pytest.raises(IllegalTransition, match=why):
@@ -85,7 +89,7 @@ class HappenedInSlot:
         """They are legal; the slot is returned for a closer look."""
         return reduce(slots.evolve, (*self.before, *self.events), TargetSlot())
 
-    def then_illegal(self, why: str = "") -> None:
+    def then_illegal(self, why: str | None = None) -> None:
         """The last event is refused, and the ones before it are not."""
         slot = reduce(slots.evolve, (*self.before, *self.events[:-1]), TargetSlot())
         with pytest.raises(IllegalTransition, match=why):
