@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-_PART = re.compile(r"<!-- generated: ([a-z-]+) -->\n(.*?)<!-- end of generated -->", re.DOTALL)
+from .quotations import quotation
+
+_PART = re.compile(r"<!-- generated: ([^>\n]+) -->\n(.*?)<!-- end of generated -->", re.DOTALL)
 
 
 def renewed(
@@ -13,14 +15,18 @@ def renewed(
 ) -> tuple[str, set[str]]:
     """The page with its parts made anew, except those to ``keep``; and the names that it holds.
 
-    Raises KeyError for a part that nobody makes.
+    A name ``code PATH: NAME`` quotes the repository's own code. Raises KeyError for a part that nobody makes.
     """
     names: set[str] = set()
 
     def make(found: re.Match[str]) -> str:
         name = found[1]
-        names.add(name)
-        body = found[2] if name in keep else f"\n{parts[name]().strip()}\n\n"
+        if name.startswith("code "):
+            made = quotation(name.removeprefix("code "))
+        else:
+            names.add(name)
+            made = found[2].strip() if name in keep else parts[name]().strip()
+        body = f"\n{made}\n\n"
         return f"<!-- generated: {name} -->\n{body}<!-- end of generated -->"
 
     return _PART.sub(make, text), names

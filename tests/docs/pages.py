@@ -2,7 +2,8 @@
 
 In a page's fenced blocks, ``title="NAME"`` means a file to save, and ``console`` a session: a line that begins with
 ``$`` is typed, the lines after it must come out in this order (others may stand between them, and ``…`` stands for
-anything). A command must end with 0, unless the page goes on with ``echo $?`` or says that it is killed.
+anything). A command must end with 0, unless the page goes on with ``echo $?``. The comment ``uses the files of: PAGE``
+saves another page's files first, as that page leaves them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ SECONDS_MAX = 100
 
 _FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _TITLE = re.compile(r'title="([^"]+)"')
+_USES = re.compile(r"<!-- uses the files of: (\S+) -->")
 _MARK = "@@@"
 _NOT_RUN = ("git clone ", "cd dpone-replay", "scripts/", "pip install ", ". .venv/")
 """Beginnings of commands that set up a checkout or an environment: other tests run those scripts themselves."""
@@ -50,8 +52,11 @@ class Outcome:
 
 def actions(page: Path) -> list[Save | Type]:
     """What a reader of the page does, in order."""
+    text = page.read_text(encoding="utf-8")
     found: list[Save | Type] = []
-    for language, rest, body in _FENCE.findall(page.read_text(encoding="utf-8")):
+    for other in _USES.findall(text):
+        found += [action for action in actions(page.parent / other) if isinstance(action, Save)]
+    for language, rest, body in _FENCE.findall(text):
         title = _TITLE.search(rest)
         if title:
             found.append(Save(title[1], body))
