@@ -156,7 +156,11 @@ def _problem(capsule: Capsule) -> str | None:
         return "unknown state"
     if core.format == FORMAT_V1 and capsule.target is not None:
         return "a version 1 capsule holds no target observation"
-    if digest(core) != capsule.core_digest:
+    try:
+        same = digest(core) == capsule.core_digest
+    except (TypeError, ValueError, RecursionError):
+        return "a value has no canonical form"
+    if not same:
         return "the core's digest does not match"
     if any(not 0 <= count <= COUNT_MAX for count in _counts(capsule)):
         return "a count is out of range"

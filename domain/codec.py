@@ -47,13 +47,20 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 def parse_strict(text: str | bytes) -> Any:
-    """``json.loads`` that refuses duplicate keys, NaN, infinities and bytes that are not UTF-8."""
+    """``json.loads`` that refuses duplicate keys, NaN, infinities, fractions and bytes that are not UTF-8.
+
+    Fractions are refused because nothing stored holds any: decimals are strings, and ``1e999`` would be an infinity.
+    """
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_no_fraction)
+    except DecodeError:
+        raise
     except (UnicodeDecodeError, RecursionError) as error:
         raise DecodeError("not JSON in UTF-8") from error
     except json.JSONDecodeError as error:
         raise DecodeError(f"not JSON: {error.msg} at character {error.pos}") from error
+    except ValueError as error:
+        raise DecodeError("a number with too many digits") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -65,6 +72,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise DecodeError(f"{name} is not a number")
+
+
+def _no_fraction(_text: str) -> Any:
+    raise DecodeError("a number with a fraction or an exponent has no place here")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which events the operation's own stream allows: every state against every class of event, and the finer conditions."""
+"""Which events the operation's own stream allows: every state against every class of event, and finer conditions."""
 
 from __future__ import annotations
 

@@ -57,6 +57,7 @@ def _check_live(world: World, replica: str) -> None:
     """The live table is the proven generation; between dispatch and proof it may be the one or the other."""
     live, holder = world.live(replica), _holder(world)
     expect(live is None or live.filled, "a half-filled table is live")
+    expect(live is None or live.rows > 0, "a table is live whose gate failed")
     proven = world.ledger.slot.live
     expected: set[TableIdentity | None] = {None if proven is None else proven.identities[replica]}
     if holder is not None and holder.state is State.DISPATCHED and holder.generation is not None:

@@ -74,13 +74,13 @@ class Protocol(RuleBasedStateMachine):
         published=st.booleans(),
         frozen=st.sampled_from(["", *CALLS]),
         fault=st.sampled_from(["", *FAULTS["swap"]]),
+        second=st.sampled_from(["", "monday", "monday", "tuesday", "foreign dag"]),
+        there=st.sampled_from(CALLS),
     )
-    def begin(
-        self, replicas: int, flavours: dict[str, str], keep: int, published: bool, frozen: str, fault: str
-    ) -> None:
+    def begin(self, replicas: int, published: bool, frozen: str, fault: str, **rest: Any) -> None:
         """A target that was never published to, or one that another run filled before; and a process under way."""
         self.world = World(tuple(f"r{number}" for number in range(1, replicas + 1)))
-        self.flavours, self.keep = flavours, keep
+        self.flavours, self.keep = rest["flavours"], rest["keep"]
         if published:
             earlier = self._start("wednesday")
             earlier.finish()
@@ -89,6 +89,8 @@ class Protocol(RuleBasedStateMachine):
             self.world.faults["swap"] = fault
         if frozen:
             self._start("monday").advance_to(frozen)
+        if rest["second"]:
+            self._start(rest["second"]).advance_to(rest["there"])
 
     def _start(self, key: str, *, changed: bool = False) -> Process:
         asked = command(key, self.flavours[key], changed=changed)
@@ -123,10 +125,12 @@ class Protocol(RuleBasedStateMachine):
         self._one(which).advance(calls)
 
     @precondition(lambda self: self._running())
-    @rule(which=st.integers(0, RUNNING_MAX - 1), call=st.sampled_from(CALLS))
-    def advance_to(self, which: int, call: str) -> None:
-        """One process goes on until it stands before such a call."""
+    @rule(which=st.integers(0, RUNNING_MAX - 1), call=st.sampled_from(CALLS), late=st.booleans())
+    def advance_to(self, which: int, call: str, late: bool) -> None:
+        """One process goes on until it stands before such a call; there a late statement may overtake it."""
         self._one(which).advance_to(call)
+        if late and self.world.pending:
+            self.run_late(0, again=False)
 
     @precondition(lambda self: self._running())
     @rule(which=st.integers(0, RUNNING_MAX - 1))
@@ -149,8 +153,11 @@ class Protocol(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.pending)
     @rule(which=st.integers(0, 5), again=st.booleans())
-    def run_late(self, which: int, again: bool) -> None:
+    def late(self, which: int, again: bool) -> None:
         """A statement that was thought lost runs now, and perhaps once more later."""
+        self.run_late(which, again=again)
+
+    def run_late(self, which: int, *, again: bool) -> None:
         statement = self.world.pending[which % len(self.world.pending)]
         done = self.world.run(statement)
         self.world.trace.append(f"late {statement}: {'done' if done else 'failed'}")
