@@ -8,6 +8,7 @@ can never choose what is built.
 from __future__ import annotations
 
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -47,12 +48,9 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 def parse_strict(text: str | bytes) -> Any:
-    """``json.loads`` that refuses duplicate keys, NaN, infinities, fractions and bytes that are not UTF-8.
-
-    Fractions are refused because nothing stored holds any: decimals are strings, and ``1e999`` would be an infinity.
-    """
+    """``json.loads`` that refuses duplicate keys, NaN, infinities (also ``1e999``) and bytes that are not UTF-8."""
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_no_fraction)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except DecodeError:
         raise
     except (UnicodeDecodeError, RecursionError) as error:
@@ -74,8 +72,11 @@ def _no_constant(name: str) -> Any:
     raise DecodeError(f"{name} is not a number")
 
 
-def _no_fraction(_text: str) -> Any:
-    raise DecodeError("a number with a fraction or an exponent has no place here")
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise DecodeError("a number is too large")
+    return number
 
 
 @cache
