@@ -38,7 +38,8 @@ CALLS = (
     "look",
     "fill",
     "open source",
-    "reader",
+    "reader __dpone",
+    "reader orders",
     "read",
 )
 FAULTS = {
