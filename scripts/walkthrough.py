@@ -19,7 +19,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from flights import CHECKOUT, DEMO, MANIFEST, ROWS, provide_flights
+from .flights import CHECKOUT, DEMO, MANIFEST, ROWS, provide_flights
 
 HOME = DEMO / "home"
 LEDGER = HOME / "ledger.sqlite"
@@ -266,14 +266,11 @@ def did_nothing(document: dict[str, Any]) -> bool:
 
 def facts(document: dict[str, Any]) -> None:
     """The lines under a command: what its document says."""
-    result, details = document["result"], document["result"]["replay_details"]
-    checks = ", ".join(
-        f"{gate['id']} {'passed' if gate['passed'] else 'failed'}" for gate in evidence(document)["gates"]
-    )
+    result, gates = document["result"], evidence(document)["gates"]
+    commit, governance = state_of(document)
+    checks = ", ".join(f"{gate['id']} {'passed' if gate['passed'] else 'failed'}" for gate in gates)
     say(f"  rows read {result['extracted_rows']:,}, inserted {result['inserted_rows']:,} by this run")
-    say(
-        f"  target_commit {details['target_commit']}, governance {details['governance']}, attempt {document['attempts']}"
-    )
+    say(f"  target_commit {commit}, governance {governance}, attempt {document['attempts']}")
     say(f"  gates: {checks}; source, staged and target: {observed(document).pop():,} rows each")
     say(f"  ✔ {result['duration_seconds']:.1f} s")
 
