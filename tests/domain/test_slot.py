@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpone.domain import events as e
-from dpone.domain.identity import operation_id
+from dpone.domain.identity import OperationKey, operation_id
+from dpone.domain.operation import State
 
 from . import examples as x
 from .specification import given
@@ -26,7 +27,7 @@ class TestOwnership:
         assert slot.holder.operation == x.OPERATION
 
     @pytest.mark.parametrize("key", [x.NEXT_RUN, x.OTHER_DAG])
-    def test_a_held_slot_is_not_claimed_without_displacing(self, key: x.OperationKey) -> None:
+    def test_a_held_slot_is_not_claimed_without_displacing(self, key: OperationKey) -> None:
         given(slot=x.HELD).when_in_slot(x.claimed(key)).then_illegal("another operation holds")
 
     def test_a_later_run_displaces_by_name(self) -> None:
@@ -112,6 +113,6 @@ class TestRetirements:
         assert (dict(done.retirements), dict(done.deferred)) == ({}, {})
 
 
-@pytest.mark.parametrize("event", x.UNTIL[x.State.PREPARED], ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", x.UNTIL[State.PREPARED], ids=lambda event: type(event).__name__)
 def test_an_operations_event_does_not_belong_to_a_slot(event: e.Event) -> None:
     given(slot=x.HELD).when_in_slot(event).then_illegal("does not belong")

@@ -62,8 +62,7 @@ class Process:
             if self.stepped.ended:
                 return
             self.world.trace.append(f"{self.name}: {self.stepped.at}")
-            self.stepped.advance()
-            if self.stepped.ended:
+            if self.stepped.advance():
                 self._ended()
 
     def advance_to(self, call: str) -> bool:

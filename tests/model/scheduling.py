@@ -43,13 +43,14 @@ class Stepped:
         if self.crashed:
             raise Crashed
 
-    def advance(self) -> None:
-        """Make the call before which the process stands and run on to the next one."""
+    def advance(self) -> bool:
+        """Make the call before which the process stands and run on to the next one. Returns whether it ended."""
         if self.ended:
-            return
+            return True
         self._turn.release()
         if not self._pause.acquire(timeout=SECONDS):
             raise TimeoutError(f"{self.name} neither ended nor made another call after {self.at}")
+        return self.ended
 
     def crash(self) -> None:
         """End the process before its next call."""
