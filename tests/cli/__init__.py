@@ -1,0 +1,1 @@
+"""The command line as its users meet it: real processes, real files, the real engine."""
