@@ -72,11 +72,12 @@ class Protocol(RuleBasedStateMachine):
         replicas=st.sampled_from([1, 1, 1, 2, 3]),
         flavours=st.fixed_dictionaries({key: st.sampled_from(FLAVOURS) for key in KEYS}),
         keep=st.integers(0, 1),
-        published=st.booleans(),
+        published=st.sampled_from([True, True, False]),
         frozen=st.sampled_from(["", *CALLS]),
         fault=st.sampled_from(["", *FAULTS["swap"]]),
         second=st.sampled_from(["", "monday", "monday", "tuesday", "foreign dag"]),
         there=st.sampled_from(CALLS),
+        overtaken=st.booleans(),
     )
     def begin(self, replicas: int, published: bool, frozen: str, fault: str, **rest: Any) -> None:
         """A target that was never published to, or one that another run filled before; and a process under way."""
@@ -90,6 +91,8 @@ class Protocol(RuleBasedStateMachine):
             self.world.faults["swap"] = fault
         if frozen:
             self._start("monday").advance_to(frozen)
+        if rest["overtaken"] and self.world.pending:
+            self.run_late(0, again=False)
         if rest["second"]:
             self._start(rest["second"]).advance_to(rest["there"])
 
@@ -243,7 +246,7 @@ class Protocol(RuleBasedStateMachine):
 
 
 Protocol.TestCase.settings = settings(
-    max_examples=5_000 if THOROUGH else 150,
+    max_examples=5_000 if THOROUGH else 400,
     stateful_step_count=60 if THOROUGH else 30,
     deadline=None,
     derandomize=not THOROUGH,
