@@ -20,10 +20,11 @@ def main() -> int:
     way.add_argument("--write", action="store_true", help="write them")
     asked = parser.parse_args()
     used: set[str] = set()
+    failed: list[str] = []
     stale = []
     for page in sorted(_DOCS.rglob("*.md")):
         old = page.read_text(encoding="utf-8")
-        new, names = renewed(old, PARTS, keep=LOOSE if asked.check else frozenset())
+        new, names = renewed(old, PARTS, LOOSE if asked.check else frozenset(), failed)
         used |= names
         if new != old:
             stale.append(page)
@@ -31,9 +32,9 @@ def main() -> int:
                 page.write_text(new, encoding="utf-8")
     for page in stale:
         print(f"{'written' if asked.write else 'out of date'}: docs/{page.relative_to(_DOCS)}")
-    for name in sorted(PARTS.keys() - used):
-        print(f"stands on no page: {name}")
-    return 1 if used != PARTS.keys() or (asked.check and stale) else 0
+    failed += [f"stands on no page: {name}" for name in sorted(PARTS.keys() - used)]
+    print("\n".join(failed), end="\n" if failed else "")
+    return 1 if failed or (asked.check and stale) else 0
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def events() -> str:
 
 def capsule() -> str:
     """The classes of the capsule, the envelope first."""
-    return "\n\n".join(_section(kind) for kind in _CAPSULE)
+    return "\n\n".join(_section(kind, inside_capsule=True) for kind in _CAPSULE)
 
 
 def error_codes() -> str:
@@ -66,16 +66,16 @@ def _anchor(code: ErrorCode) -> str:
     return code.value.lower()
 
 
-def _section(kind: Any) -> str:
+def _section(kind: Any, inside_capsule: bool = False) -> str:
     head = f"### {kind.__name__}\n\n{plain(kind.__doc__)}"
     if issubclass(kind, StrEnum):
         return f"{head}\n\nOne of: {', '.join(f'`{item.value}`' for item in kind)}."
     hints = typing.get_type_hints(kind)
-    rows = [(f"`{field.name}`", _type(hints[field.name])) for field in fields(kind) if field.name != "at"]
+    rows = [(f"`{field.name}`", _type(hints[field.name], inside_capsule)) for field in fields(kind) if field.name != "at"]
     return f"{head}\n\n{table(('field', 'type'), rows)}" if rows else head
 
 
-def _type(hint: Any) -> str:
+def _type(hint: Any, inside_capsule: bool) -> str:
     """A type as a reader of JSON would say it."""
     plain_names = {str: "text", int: "whole number", bool: "true or false", type(None): "null", Any: "any JSON value"}
     if hint in plain_names:
@@ -83,10 +83,11 @@ def _type(hint: Any) -> str:
     arguments = typing.get_args(hint)
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(_type(argument) for argument in arguments)
+        return " or ".join(_type(argument, inside_capsule) for argument in arguments)
     if origin is tuple:
-        return f"list of {_type(arguments[0])}"
+        return f"list of {_type(arguments[0], inside_capsule)}"
     if origin is not None:
-        return f"object of {_type(arguments[1])}"
+        return f"object of {_type(arguments[1], inside_capsule)}"
     name = re.sub(r".*\.", "", hint.__name__)
-    return f"[{name}](#{name.lower()})"
+    page = "capsule.md" if hint is capsules.CapsuleCore and not inside_capsule else ""
+    return f"[{name}]({page}#{name.lower()})"

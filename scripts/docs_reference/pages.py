@@ -11,23 +11,26 @@ _PART = re.compile(r"<!-- generated: ([^>\n]+) -->\n(.*?)<!-- end of generated -
 
 
 def renewed(
-    text: str, parts: Mapping[str, Callable[[], str]], keep: frozenset[str] = frozenset()
+    text: str, parts: Mapping[str, Callable[[], str]], keep: frozenset[str], failed: list[str]
 ) -> tuple[str, set[str]]:
     """The page with its parts made anew, except those to ``keep``; and the names that it holds.
 
-    A name ``code PATH: NAME`` quotes the repository's own code. Raises KeyError for a part that nobody makes.
+    A name ``code PATH: NAME`` quotes the repository's own code. A part that cannot be made stays as it is and is told
+    in ``failed``, so that one fault does not hide the others.
     """
     names: set[str] = set()
 
     def make(found: re.Match[str]) -> str:
         name = found[1]
-        if name.startswith("code "):
-            made = quotation(name.removeprefix("code "))
-        else:
-            names.add(name)
-            made = found[2].strip() if name in keep else parts[name]().strip()
-        body = f"\n{made}\n\n"
-        return f"<!-- generated: {name} -->\n{body}<!-- end of generated -->"
+        names.add(name)
+        if name in keep:
+            return found[0]
+        try:
+            made = quotation(name.removeprefix("code ")) if name.startswith("code ") else parts[name]()
+        except Exception as error:
+            failed.append(f"cannot be made: {name}: {type(error).__name__}: {error}")
+            return found[0]
+        return f"<!-- generated: {name} -->\n\n{made.strip()}\n\n<!-- end of generated -->"
 
     return _PART.sub(make, text), names
 
