@@ -40,6 +40,7 @@ class Process:
         self.seen: dict[str, Mapping[str, TableIdentity]] = {}
         self.holders: set[str] = set()
         self.retry_of_capsule: str | None = None
+        self.appended_fence: int | None = None
         self.opens = 0
         self.slot_version = world.ledger.slot.version
         if world.ledger.slot.holder is not None:
@@ -155,6 +156,7 @@ class _Ledger:
         if any(isinstance(event, AttemptStarted) for item in appends if item.stream == own for event in item.events):
             sealed = before.generation if before.generation and before.generation.core else None
             self.process.retry_of_capsule = None if sealed is None else sealed.id
+            self.process.appended_fence = self.process.world.ledger.operation(self.process.request.key).attempt
         if fault == "stored":
             raise AppendUnknown(ErrorCode.LEDGER_UNREACHABLE, "The reply was lost.")
 
@@ -260,6 +262,7 @@ class _Platform:
 
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         self.process.stepped.stop(f"create {name}")
+        promises.check_destination(self.process, name)
         fault = self.world.fault("create")
         if fault == "lost" or self.world.unreachable:
             raise _broken("No reply to CREATE.")
@@ -317,6 +320,7 @@ class _Platform:
     def rename(self, replica: str, database: str, old: str, new: str) -> None:
         self.process.stepped.stop(f"rename {old} to {new} on {replica}")
         promises.check_touch(self.process, old, (replica,))
+        promises.check_destination(self.process, new)
         fault = self.world.fault("rename")
         if replica in self.world.unreachable or fault == "lost" or not self.world.rename(replica, old, new) or fault:
             raise _broken("No good reply to RENAME.")

@@ -113,8 +113,21 @@ def check_touch(process: Process, name: str, replicas: Iterable[str]) -> None:
         expect(not known, "a foreign table was touched knowingly")
 
 
+def check_destination(process: Process, name: str) -> None:
+    """No two attempts ever use one name as a destination (a predecessor's name belongs to its generation)."""
+    if name.endswith("_pred"):
+        return
+    first = process.world.destinations.setdefault(name, process.name)
+    expect(first == process.name, "two attempts used one name as a destination")
+
+
 def check_append(process: Process, appends: Sequence[StreamAppend]) -> None:
-    """The appends that the protocol wants in one piece are in one piece; remembers who held the slot meanwhile."""
+    """What belongs together is one append, and an attempt's events bear the fence that it appended itself."""
+    for event in (event for item in appends for event in item.events):
+        if isinstance(event, e.AttemptStarted | e.ReplayValidated):
+            continue
+        fence = getattr(event, "attempt", process.appended_fence)
+        expect(fence == process.appended_fence, f"{type(event).__name__} bears another attempt's fence")
     kinds = {type(event) for item in appends for event in item.events}
     for needs, also in (
         (e.OperationAdmitted, {e.AttemptStarted, e.SlotClaimed}),

@@ -246,7 +246,7 @@ class Protocol(RuleBasedStateMachine):
 
 
 Protocol.TestCase.settings = settings(
-    max_examples=5_000 if THOROUGH else 400,
+    max_examples=5_000 if THOROUGH else 300,
     stateful_step_count=60 if THOROUGH else 30,
     deadline=None,
     derandomize=not THOROUGH,

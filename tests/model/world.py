@@ -99,6 +99,7 @@ class World:
     rows: int = 2
     meddled: bool = False
     trace: list[str] = field(default_factory=list)
+    destinations: dict[str, str] = field(default_factory=dict)
     _numbers: int = 0
 
     def __post_init__(self) -> None:
