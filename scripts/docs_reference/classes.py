@@ -71,7 +71,9 @@ def _section(kind: Any, inside_capsule: bool = False) -> str:
     if issubclass(kind, StrEnum):
         return f"{head}\n\nOne of: {', '.join(f'`{item.value}`' for item in kind)}."
     hints = typing.get_type_hints(kind)
-    rows = [(f"`{field.name}`", _type(hints[field.name], inside_capsule)) for field in fields(kind) if field.name != "at"]
+    rows = [
+        (f"`{field.name}`", _type(hints[field.name], inside_capsule)) for field in fields(kind) if field.name != "at"
+    ]
     return f"{head}\n\n{table(('field', 'type'), rows)}" if rows else head
 
 

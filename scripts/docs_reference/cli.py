@@ -39,19 +39,24 @@ def _usage(command: click.Command, context: click.Context, level: int) -> str:
     help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
     body = [f"{'#' * level} {context.command_path}", f"```text\n{pieces}\n```", help_text]
     rows = [_row(parameter, context) for parameter in command.get_params(context)]
-    return "\n\n".join([*body, table(("parameter", "meaning"), [row for row in rows if row is not None])])
+    return "\n\n".join([*body, table(("parameter", "meaning"), rows)])
 
 
-def _row(parameter: click.Parameter, context: click.Context) -> tuple[str, str] | None:
-    record: Any = parameter.get_help_record(context)
-    if record is not None:
-        return f"`{record[0]}`", record[1]
+def _row(parameter: click.Parameter, context: click.Context) -> tuple[str, str]:
     if isinstance(parameter, click.Argument):
-        return f"`{parameter.make_metavar(context)}`", _ARGUMENTS[parameter.name or ""]
-    return None
+        return f"`{parameter.make_metavar(context)}`", _meaning(parameter.name or "")
+    record: Any = parameter.get_help_record(context)
+    return f"`{record[0]}`", record[1]
+
+
+def _meaning(name: str) -> str:
+    if name not in _ARGUMENTS:
+        raise KeyError(f"say in {__name__}._ARGUMENTS what the argument {name} means")
+    return _ARGUMENTS[name]
 
 
 _ARGUMENTS = {
     "manifest": "The manifest's file.",
     "operation": "The operation's id, or at least 8 characters of it that no other operation begins with.",
+    "kind": "A kind of manifest: `batch`, `flow` or `flow-fragment`.",
 }

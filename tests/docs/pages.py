@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -79,6 +80,8 @@ def _session(body: str) -> list[Save | Type]:
 def run(page: Path, folder: Path) -> list[tuple[Type, Outcome]]:
     """Do what the page says, in one shell, in ``folder``. Whole output, in the order of the commands."""
     doing = actions(page)
+    if page.parent == ROOT:
+        _lay_out_checkout(folder)
     script = ["exec 2>&1"]
     for action in doing:
         match action:
@@ -99,6 +102,13 @@ def run(page: Path, folder: Path) -> list[tuple[Type, Outcome]]:
     pieces = re.split(rf"\n{_MARK}(\d+)\n", done.stdout)
     outcomes = [Outcome(int(code), output) for output, code in zip(pieces[::2], pieces[1::2], strict=False)]
     return list(zip([action for action in doing if isinstance(action, Type)], outcomes, strict=True))
+
+
+def _lay_out_checkout(folder: Path) -> None:
+    """What a page of the checkout itself takes for granted: examples, the demo's data, the environment."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    for name, target in ((".demo", ROOT / ".demo"), (".venv", Path(sys.prefix))):
+        (folder / name).symlink_to(target)
 
 
 def _environment(folder: Path) -> dict[str, str]:
