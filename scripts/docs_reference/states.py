@@ -73,6 +73,8 @@ def _observing() -> Iterator[Stop]:
             yield Stop("ADMITTED, source observed", (*events, x.opened(), x.source_observed()), x.HELD)
             yield Stop("ADMITTED, candidate filled", x.STAGED_CANDIDATE, x.HELD)
             yield Stop("ADMITTED, candidate observed", (*x.STAGED_CANDIDATE, x.staged_observed()), x.HELD)
+        if state is State.DISPATCHED:
+            yield Stop("DISPATCHED, fenced", (*events, x.fenced()), x.HELD)
         if state is State.TARGET_PENDING:
             abandoned = (*events, x.observation_abandoned())
             yield Stop("TARGET_PENDING, no guard", abandoned, x.LIVE)
