@@ -73,7 +73,7 @@ class Protocol(RuleBasedStateMachine):
         flavours=st.fixed_dictionaries({key: st.sampled_from(FLAVOURS) for key in KEYS}),
         keep=st.integers(0, 1),
         published=st.sampled_from([True, True, False]),
-        frozen=st.sampled_from(["", *CALLS]),
+        frozen=st.sampled_from(["", *CALLS, *(("rename", "swap") * 4)]),
         fault=st.sampled_from(["", *FAULTS["swap"]]),
         second=st.sampled_from(["", "monday", "monday", "tuesday", "foreign dag"]),
         there=st.sampled_from(CALLS),
