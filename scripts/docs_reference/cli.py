@@ -46,7 +46,8 @@ def _row(parameter: click.Parameter, context: click.Context) -> tuple[str, str]:
     if isinstance(parameter, click.Argument):
         return f"`{parameter.make_metavar(context)}`", _meaning(parameter.name or "")
     record: Any = parameter.get_help_record(context)
-    return f"`{record[0]}`", record[1]
+    option = record[0].replace("|", ", ")  # a bar would end the table's cell
+    return f"`{option}`", record[1]
 
 
 def _meaning(name: str) -> str:
