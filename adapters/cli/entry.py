@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "run": ("run", "Load a table durably; the same command again is the whole recovery."),
     "validate": ("validate", "Check a manifest without touching anything."),
+    "plan": ("plan", "Show what a run would read, create, swap and observe."),
+    "schema": ("schema", "Print the JSON Schema of a manifest kind."),
+    "doctor": ("doctor", "Check this installation: versions, home, ledger, engine, reader process."),
     "ops": ("ops", "Look at operations: list, show, explain."),
     "audit": ("audit", "Verify the ledger."),
 }

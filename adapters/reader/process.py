@@ -86,6 +86,16 @@ class ProcessReader:
         finally:
             self.close()
 
+    def try_out(self) -> bool:
+        """Start a worker, wait until it is ready, end it; whether it was reaped. Raises ReaderFailed if it never was."""
+        self.warm()
+        try:
+            if self._worker is not None:
+                self._started(self._worker)
+        except _NoObservation as error:
+            raise ReaderFailed(f"The reader cannot start: {error}.", reaped=self._end()) from None
+        return self._end()
+
     def close(self) -> None:
         """End and reap the worker, used or not. Idempotent."""
         self._end()

@@ -45,7 +45,7 @@ def stage(running: Running) -> None:
     if running.definition is None:
         _check_again(running)
     process = running.operation.process
-    if _owes_target(process):
+    if owes_target(process):
         _warm(running)
     _open_generation(running)
     try:
@@ -220,7 +220,8 @@ def _counted(running: Running, reading: SourceReading) -> Iterator[RecordBatch]:
         yield batch
 
 
-def _owes_target(process: Process) -> bool:
+def owes_target(process: Process) -> bool:
+    """Whether the target must be observed before the operation completes (capsule version 2)."""
     acceptance = process.quality.acceptance
     return process.sink.durable and acceptance.enabled and acceptance.capture_target
 
@@ -257,7 +258,7 @@ def _core(running: Running) -> CapsuleCore:
     acceptance = process.quality.acceptance
     columns = generation.definition.columns
     plan = None
-    if _owes_target(process):
+    if owes_target(process):
         plan = TargetPlan(
             columns=columns,
             metrics=target_metrics(process),
