@@ -15,10 +15,14 @@ from .refusals import declaration, shown
 
 if TYPE_CHECKING:
     from ...domain.ports import Source
+    from ..connections.connection import Connection
 
 SOURCES: Final[Mapping[str, tuple[str, str]]] = {
+    "arrow": (".arrow", "ArrowSource"),
+    "clickhouse": (".clickhouse", "ClickHouseSource"),
     "csv": (".csv", "CsvSource"),
     "parquet": (".parquet", "ParquetSource"),
+    "postgres": (".postgres", "PostgresSource"),
     "sqlite": (".sqlite", "SqliteSource"),
 }
 
@@ -27,7 +31,7 @@ SOURCES: Final[Mapping[str, tuple[str, str]]] = {
 class SourceRequest:
     """A manifest's ``source`` block, resolved: ``path`` is absolute, ``declared`` comes from ``sink.columns``.
 
-    ``options`` are the source's own, without ``extra_columns``.
+    ``options`` are the source's own, without ``extra_columns``; ``schema`` is a database on ClickHouse.
     """
 
     type: str
@@ -38,6 +42,14 @@ class SourceRequest:
     declared: tuple[Column, ...] | None = None
     extra_columns: ExtraColumns = "refuse"
     max_bytes: int = MAX_SOURCE_BYTES_DEFAULT
+    schema: str | None = None
+    connection: Connection | None = None
+
+    def server(self) -> Connection:
+        """The connection of a source on a server. Raises SourceFailed (DPONE_MANIFEST_INVALID) without one."""
+        if self.connection is None:
+            raise declaration(f"A {self.type} source needs a connection.", "Add source.connection_ref.")
+        return self.connection
 
     def file_path(self) -> Path:
         """The path of a file source. Raises SourceFailed (DPONE_MANIFEST_INVALID) without one."""

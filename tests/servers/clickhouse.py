@@ -1,0 +1,108 @@
+"""One ClickHouse server without a Keeper, as Debian ships it (18.16): users ``default``, ``reader`` and ``locked``."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .processes import free_port, removed, started, stop
+
+PASSWORD = "s3cr3t-c4n4ry-ch"
+_STARTS = 4  # about one start in fifty of this old version hangs
+
+_CONFIG = """<yandex>
+  <logger><level>warning</level><log>{folder}/log</log><errorlog>{folder}/errors</errorlog></logger>
+  <listen_host>127.0.0.1</listen_host>
+  <tcp_port>{port}</tcp_port>
+  <path>{folder}/data/</path>
+  <tmp_path>{folder}/tmp/</tmp_path>
+  <user_files_path>{folder}/files/</user_files_path>
+  <users_config>{folder}/users.xml</users_config>
+  <default_profile>default</default_profile>
+  <default_database>default</default_database>
+  <mark_cache_size>67108864</mark_cache_size>
+  <timezone>UTC</timezone>
+  <mlock_executable>false</mlock_executable>
+</yandex>
+"""
+_USERS = """<yandex>
+  <profiles>
+    <default><max_threads>2</max_threads>
+      <allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type></default>
+    <locked><readonly>1</readonly></locked>
+  </profiles>
+  <quotas><default></default></quotas>
+  <users>
+    <default><password></password><networks><ip>127.0.0.1</ip></networks>
+      <profile>default</profile><quota>default</quota></default>
+    <reader><password>{password}</password><networks><ip>127.0.0.1</ip></networks>
+      <profile>default</profile><quota>default</quota></reader>
+    <locked><password></password><networks><ip>127.0.0.1</ip></networks>
+      <profile>locked</profile><quota>default</quota></locked>
+  </users>
+</yandex>
+"""
+
+
+@dataclass(slots=True)
+class ClickHouseServer:
+    """A running server; ``execute`` runs one statement as the default user."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    def execute(self, statement: str, rows: Any = None) -> Any:
+        """One statement on a connection of its own; ``rows`` for an INSERT … VALUES."""
+        return _execute(self.port, statement, rows)
+
+
+def _execute(port: int, statement: str, rows: Any = None, seconds: float = 30) -> Any:
+    import clickhouse_driver
+
+    logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL + 1)  # it warns while a server starts
+    with clickhouse_driver.Client(
+        "127.0.0.1",
+        port,
+        connect_timeout=2,
+        send_receive_timeout=seconds,
+        client_revision=54_453,
+        settings={"strings_as_bytes": False},
+    ) as client:
+        return client.execute(statement, rows) if rows is not None else client.execute(statement)
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(Exception):
+        return bool(_execute(port, "SELECT 1", seconds=1) == [(1,)])
+    return False
+
+
+@contextlib.contextmanager
+def clickhouse_server() -> Iterator[ClickHouseServer]:
+    """Start one, yield it, end it and take its folder away."""
+    folder = Path(tempfile.mkdtemp(prefix="dpone-test-clickhouse-"))
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        for _ in range(_STARTS):
+            port = free_port()
+            (folder / "config.xml").write_text(_CONFIG.format(folder=folder, port=port))
+            (folder / "users.xml").write_text(_USERS.format(password=PASSWORD))
+            command = [str(shutil.which("clickhouse-server")), f"--config-file={folder}/config.xml"]
+            process = started(command, folder, lambda port=port: _answers(port))  # type: ignore[misc]
+            if process is not None:
+                break
+        if process is None:
+            raise RuntimeError("clickhouse-server did not start")
+        yield ClickHouseServer(port, folder, process)
+    finally:
+        if process is not None:
+            stop(process)
+        removed(folder)
