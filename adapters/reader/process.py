@@ -87,7 +87,7 @@ class ProcessReader:
             self.close()
 
     def try_out(self) -> bool:
-        """Start a worker, wait until it is ready, end it; whether it was reaped. Raises ReaderFailed if it never was."""
+        """Start a worker, wait until it is ready, end it: was it reaped?. Raises ReaderFailed if it cannot start."""
         self.warm()
         try:
             if self._worker is not None:
