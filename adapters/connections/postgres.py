@@ -1,4 +1,4 @@
-"""A PostgreSQL server by ``psycopg``: options in, safe errors out.
+"""A PostgreSQL server by ``psycopg``, or by ADBC where rows are read: options in, safe errors out.
 
 Port 5432 unless the connection says otherwise; a host that begins with ``/`` is the folder of a Unix socket. With
 ``secure`` true the certificate and the host name are verified (``sslmode=verify-full``), against ``ca_file`` or the
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ...domain.errors import DponeError
@@ -74,7 +74,7 @@ def opened(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
     try:
         import psycopg
     except ImportError:
-        raise invalid("A PostgreSQL connection", "needs psycopg", "pip install 'dpone-replay[postgres]'") from None
+        raise _not_installed("psycopg") from None
     logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)  # its messages may quote the server's
     try:
         session = psycopg.connect(**options, autocommit=True)
@@ -86,16 +86,50 @@ def opened(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
         session.close()
 
 
-def _not_opened(connection: Connection, error: psycopg.Error) -> DponeError:
+@contextmanager
+def copying(connection: Connection) -> Iterator[Any]:
+    """An ``adbc_driver_postgresql`` connection in a transaction, closed (and rolled back) afterwards.
+
+    Raises DponeError (CONNECTION_REFUSED, REQUEST_INVALID).
+    """
+    options = driver_options(connection)
+    try:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise _not_installed("adbc-driver-postgresql") from None
+    try:
+        session = dbapi.connect(_conninfo(options))
+    except Error as error:
+        raise _not_opened(connection, error) from None
+    try:
+        yield session
+    finally:
+        with suppress(Exception):  # it is thrown away, also when the server is gone
+            session.close()
+
+
+def _conninfo(options: Mapping[str, Any]) -> str:
+    """libpq's ``keyword='value'`` form (its documentation, section 34.1.1)."""
+    quoted = {name: str(value).replace("\\", "\\\\").replace("'", "\\'") for name, value in options.items()}
+    return " ".join(f"{name}='{value}'" for name, value in quoted.items())
+
+
+def _not_installed(package: str) -> DponeError:
+    return invalid("A PostgreSQL connection", f"needs {package}", "pip install 'dpone-replay[postgres]'")
+
+
+def _not_opened(connection: Connection, error: Exception) -> DponeError:
     """libpq tells why only in words that name host, port and user: they are looked at, never passed on."""
     said = str(error).lower()
-    if error.sqlstate in ("28P01", "28000") or any(word in said for word in ("password", "pg_hba", 'role "')):
+    state = getattr(error, "sqlstate", None)
+    if state in ("28P01", "28000") or any(word in said for word in ("password", "pg_hba", 'role "')):
         return refused(
             connection.reference,
             "was refused by the server: user name, password or network is not allowed",
             "Check the user name and the password of the connection.",
         )
-    if error.sqlstate == "3D000" or ("database" in said and "does not exist" in said):
+    if state == "3D000" or ("database" in said and "does not exist" in said):
         return refused(connection.reference, "names a database that the server does not have", "Correct the database.")
     if any(word in said for word in ("certificate", "ssl", "tls")):
         return refused(
