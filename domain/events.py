@@ -1,7 +1,6 @@
-"""Everything that can have happened: frozen, past-tense, one class an event, and the closed table of their names.
+"""Everything that can have happened: frozen, past-tense, one class an event.
 
-An event is stored under its topic, the class name. When a class must change it gets a successor with a topic of its
-own (``OperationAdmitted.v2``) and an upcaster; the old golden files stay. ``at`` is shown to people and never decides
+The closed table of what may be stored is :mod:`~dpone.domain.event_table`. ``at`` is shown to people and never decides
 anything. Counts are whole numbers of at most 2**53 - 1; 64-bit sums, hashes, decimals and times are strings.
 """
 
@@ -13,7 +12,6 @@ from enum import StrEnum
 from typing import Any
 
 from .capsule import CapsuleCore
-from .codec import decode, encode
 from .identity import OperationKey
 from .quality import GateResult
 from .tables import Observation, TableDefinition, TableIdentity, TargetRef
@@ -389,58 +387,3 @@ class InventoryAdmitted(Event):
     """These replicas hold the platform's targets."""
 
     replicas: tuple[str, ...]
-
-
-_OPERATION = (
-    OperationAdmitted,
-    AttemptStarted,
-    StagingOpened,
-    SourceObserved,
-    CandidateStaged,
-    StagingAbandoned,
-    StagedObserved,
-    GatesEvaluated,
-    CapsuleWritten,
-    PublicationDispatched,
-    PublicationFenced,
-    CommitProven,
-    TargetPending,
-    TargetObserved,
-    TargetObservationWaived,
-    ObservationAbandoned,
-    ReceiptAccepted,
-    OperationCompleted,
-    OperationFailed,
-    OperationRetired,
-    OperationReopened,
-)
-_BOTH = (ReaderGuardReleased, ReplayValidated)
-_SLOT = (
-    SlotOpened,
-    SlotClaimed,
-    ReaderGuardAcquired,
-    ReaderGuardTakenOver,
-    GenerationPublished,
-    RetirementOpened,
-    TableRetired,
-    RetirementDeferred,
-    SlotVacated,
-)
-_PLATFORM = (PlatformProvisioned, InventoryAdmitted)
-
-EVENT_TYPES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in (*_OPERATION, *_BOTH, *_SLOT, *_PLATFORM)}
-"""The closed table: the only classes that stored data can become."""
-
-
-def event_to_data(event: Event) -> dict[str, Any]:
-    """The event's fields as JSON values."""
-    data: dict[str, Any] = encode(event)
-    return data
-
-
-def event_from_data(topic: str, data: Any) -> Event:
-    """The event that ``topic`` and ``data`` say. Raises ValueError for an unknown topic or a shape that is off."""
-    kind = EVENT_TYPES.get(topic)
-    if kind is None:
-        raise ValueError(f"unknown event {topic[:60]!r}")
-    return decode(kind, data)

@@ -24,5 +24,6 @@ BATCH_ROWS: Final = 65_536
 TABLE_NAME_BYTES_MAX: Final = 206  # ClickHouse refuses longer file names; see domain/names.py for what must fit
 DIAGNOSTIC_BYTES_MAX: Final = 4 * 1024
 COLUMNS_MAX: Final = 1_000
+SKIP_ROWS_MAX: Final = 1_000_000  # physical lines before a CSV's header
 CONFLICTS_MAX: Final = 20  # lost append races after which an attempt gives up
 EPOCHS_MAX: Final = 50

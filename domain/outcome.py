@@ -116,7 +116,7 @@ def warnings(operation: Operation) -> tuple[str, ...]:
         found += [
             f"Gate {gate.id} did not pass (severity warning)."
             for gate in operation.generation.gates or ()
-            if not gate.passed
+            if not gate.passed and gate.severity == "warning"
         ]
     if operation.differences:
         found.append(f"Target and staged observations differ: {', '.join(operation.differences)}")

@@ -212,3 +212,9 @@ class Process:
     quality: QualitySpec = QualitySpec()
     depends_on: tuple[str, ...] = ()
     selector: str = ""
+
+    @property
+    def owes_target(self) -> bool:
+        """Whether the target must be observed before the operation completes (capsule version 2)."""
+        acceptance = self.quality.acceptance
+        return self.sink.durable and acceptance.enabled and acceptance.capture_target

@@ -278,9 +278,7 @@ def _admitted(operation: Operation, slot: TargetSlot, attempt: Attempt) -> Step:
     if not generation.is_staged:
         return AbandonStaging(generation.id)
     if generation.staged is None:
-        acceptance = operation.process.quality.acceptance
-        owed = operation.process.sink.durable and acceptance.enabled and acceptance.capture_target
-        return Rehearse(by_reader=owed)
+        return Rehearse(by_reader=operation.process.owes_target)
     return EvaluateGates()
 
 

@@ -45,7 +45,7 @@ class EventCodec:
 
 def domain_codec() -> EventCodec:
     """The product's own events."""
-    from ..domain.events import EVENT_TYPES, event_from_data, event_to_data
+    from ..domain.event_table import EVENT_TYPES, event_from_data, event_to_data
 
     return EventCodec(EVENT_TYPES, event_to_data, event_from_data)
 

@@ -71,7 +71,7 @@ def print_failure(command: str, error: DponeError, output: str) -> None:
 def diagnose(error: DponeError) -> None:
     """What happened, what is safe, what to type: on stderr, at most 4 KiB."""
     lines = [f"{error.code.value}: {error.what}"]
-    lines += [f"  - {sentence}" for sentence in error.errors if sentence != error.what]
+    lines += [f"  - {sentence}" for sentence in error.errors if not _told(error, sentence)]
     tail = [f"Safe:  {error.safe}"] + ([f"Next:  {error.next}"] if error.next else [])
     text, rest = "\n".join(lines), "\n".join(tail)
     room = DIAGNOSTIC_BYTES_MAX - len(rest.encode()) - 8
@@ -79,6 +79,10 @@ def diagnose(error: DponeError) -> None:
     if len(encoded) > room:
         text = encoded[:room].decode(errors="ignore") + "\n  …"
     write(f"{text}\n{rest}", sys.stderr)
+
+
+def _told(error: DponeError, sentence: str) -> bool:
+    return sentence == error.what or sentence in (error.next or "")
 
 
 def write(text: str, stream: Any = None) -> None:

@@ -47,10 +47,10 @@ def print_story(operation: Operation, events: Sequence[Event], closing: Sequence
 
 
 def print_ending(execution: Execution, error: DponeError | None) -> None:
-    """The text that a run ends with: the story, what holds now, and warnings; nothing when there is no operation."""
+    """The text that a run ends with: the story, what holds now, and warnings; nothing when nothing was begun."""
     running = execution.running
-    if running is None:
-        return
+    if running is None or running.attempt.fence is None:
+        return  # a refusal: the earlier history would only hide it
     operation = running.operation
     if error is None and running.counters.extracted_rows == 0:
         write(_opening(replayed=operation.validated_attempt == running.attempt.fence))

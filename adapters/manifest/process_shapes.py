@@ -9,7 +9,7 @@ from typing import Any, Final
 from marshmallow import ValidationError, validates_schema
 
 from ...domain.configuration import SchemaChange, SourceType
-from ...domain.limits import COLUMNS_MAX, COUNT_MAX, KEEP_GENERATIONS_MAX
+from ...domain.limits import COLUMNS_MAX, COUNT_MAX, KEEP_GENERATIONS_MAX, SKIP_ROWS_MAX
 from . import fields as f
 from .fields import Shape, part
 from .quality_shapes import QualityShape
@@ -68,7 +68,7 @@ class CsvOptionsShape(CommonOptionsShape):
     null_values = f.Several(f.Text(100, shortest=0), 64)
     quoted_null = f.Flag()
     decimal_point = f.Choice((".", ","))
-    skip_rows = f.Whole(0, COUNT_MAX)
+    skip_rows = f.Whole(0, SKIP_ROWS_MAX)
     trim = f.Flag()
     compression = f.Choice(("auto", "none", "gzip", "zip"))
 

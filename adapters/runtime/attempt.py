@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Protocol
@@ -10,7 +11,7 @@ from uuid import UUID
 
 from ...domain import operation as operations
 from ...domain import slot as slots
-from ...domain.errors import AppendConflict, DponeError, ErrorCode, IllegalTransition
+from ...domain.errors import AppendConflict, DponeError, ErrorCode, IllegalTransition, ReaderFailed
 from ...domain.events import By, Event
 from ...domain.identity import operation_id, slot_id
 from ...domain.operation import Generation, Operation, Publication
@@ -147,6 +148,11 @@ class Running:
             appends.append(StreamAppend(self.slot_stream, self.slot.version, tuple(slot_events)))
         self.ports.ledger.append(appends)
         self.operation, self.slot = operation, slot
+
+    def warm_reader(self) -> None:
+        """Start the next reader early, beside other work. A mere head start: when it fails, observing says why."""
+        with suppress(ReaderFailed):
+            self.ports.reader.warm()
 
     def started(self) -> None:
         """Take the fence from this process's own append, never from the head: a lost reply could hide a newer one."""

@@ -18,6 +18,8 @@ from .definition import resolve_definition
 
 def claim(running: Running, step: Claim) -> None:
     """Check everything that can refuse, then admit or reopen the operation and take the slot, in one append."""
+    if from_semantic(running.request.configuration).owes_target:
+        running.warm_reader()
     running.ports.platform.acquire()
     preflight(running)
     events = [_reopened(running, step) if step.reopen else _admitted(running), attempt_started(running)]
@@ -41,6 +43,8 @@ def claim(running: Running, step: Claim) -> None:
 
 def start_attempt(running: Running) -> None:
     """Take the operation on where it stands."""
+    if running.operation.process.owes_target:
+        running.warm_reader()
     running.ports.platform.acquire()
     running.append([attempt_started(running)])
     running.started()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from contextlib import suppress
@@ -21,7 +22,7 @@ from .settings import Identity, Settings
 if TYPE_CHECKING:
     from ...domain.events import Event
 
-_REPEAT = "repeat the same command"
+_REPEAT = re.compile(r"\b[Rr]epeat the (?:same )?command\b")
 
 
 class Interrupted(BaseException):
@@ -170,10 +171,10 @@ class Execution:
 
     def _addressed(self, error: DponeError) -> DponeError:
         """Spell out the command to type next."""
-        if error.next is None or error.next.lower() == f"{_REPEAT}.":
+        if error.next is None or error.next in ("Repeat the same command.", "Repeat the command."):
             error.next = self.same_command
-        elif _REPEAT in error.next:
-            error.next = error.next.replace(_REPEAT, self.same_command)
+        elif _REPEAT.search(error.next):
+            error.next = f"{error.next.rstrip('.')}: {self.same_command}"
         elif error.next.startswith("dpone "):
             error.next = " ".join([error.next, *(shlex.quote(word) for word in self._ledger_words())])
         return error

@@ -14,7 +14,7 @@ from .claiming import preflight
 from .compose import Composer, check_route
 from .provisioning import embedded_folder, read_marker
 from .settings import Identity, Settings
-from .staging import owes_target, source_metrics, target_metrics
+from .staging import source_metrics, target_metrics
 
 _UNKNOWN_GENERATION = "<generation>"
 _NEW_PLATFORM = "<minted by the first run>"
@@ -109,7 +109,7 @@ def _observe(process: Process) -> dict[str, Any]:
     captured = {
         "source": acceptance.capture_source,
         "staged": acceptance.capture_staged,
-        "target": owes_target(process),
+        "target": process.owes_target,
     }
     metrics = target_metrics(process)
     return {
@@ -124,4 +124,4 @@ def _observe(process: Process) -> dict[str, Any]:
 def _capsule(process: Process) -> str | None:
     if not process.sink.durable:
         return None
-    return "dpone.quality.replay.v2" if owes_target(process) else "dpone.quality.replay.v1"
+    return "dpone.quality.replay.v2" if process.owes_target else "dpone.quality.replay.v1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 from ...domain import events as e
 from ...domain import quality
@@ -45,8 +44,6 @@ def stage(running: Running) -> None:
     if running.definition is None:
         _check_again(running)
     process = running.operation.process
-    if owes_target(process):
-        _warm(running)
     _open_generation(running)
     try:
         observation, fingerprint = _load(running, process)
@@ -113,7 +110,7 @@ def rehearse(running: Running, step: Rehearse) -> None:
                 raise
             raise fail(running, _cannot_be_observed(error)) from error
         observation, replica, milliseconds = result.observation, result.replica, result.milliseconds
-        _warm(running)
+        running.warm_reader()
     else:
         observation = running.ports.platform.observe(database, generation.candidate, columns, metrics)
     running.append(
@@ -178,12 +175,6 @@ def write_capsule(running: Running) -> None:
     )
 
 
-def _warm(running: Running) -> None:
-    """Start the next reader early. A mere head start: when it fails, observing will say so."""
-    with suppress(ReaderFailed):
-        running.ports.reader.warm()
-
-
 def _open_generation(running: Running) -> None:
     definition = running.definition
     if definition is None:
@@ -220,12 +211,6 @@ def _counted(running: Running, reading: SourceReading) -> Iterator[RecordBatch]:
         yield batch
 
 
-def owes_target(process: Process) -> bool:
-    """Whether the target must be observed before the operation completes (capsule version 2)."""
-    acceptance = process.quality.acceptance
-    return process.sink.durable and acceptance.enabled and acceptance.capture_target
-
-
 def _wants_hash(process: Process) -> bool:
     return any(gate.type is GateType.TYPED_HASH_RECONCILIATION for gate in process.quality.gates)
 
@@ -258,7 +243,7 @@ def _core(running: Running) -> CapsuleCore:
     acceptance = process.quality.acceptance
     columns = generation.definition.columns
     plan = None
-    if owes_target(process):
+    if process.owes_target:
         plan = TargetPlan(
             columns=columns,
             metrics=target_metrics(process),

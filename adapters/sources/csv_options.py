@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
+from ...domain.limits import SKIP_ROWS_MAX
 from .refusals import declaration, shown
 from .unpacking import Compression
 
@@ -38,7 +39,9 @@ class CsvOptions:
         _require(self.quote == "" or (_one(self.quote) and self.quote not in "\r\n\0"), "quote", "one ASCII character")
         _require(self.quote != self.delimiter, "quote", "another character than the delimiter")
         _require(self.decimal_point in (".", ","), "decimal_point", '"." or ","')
-        _require(type(self.skip_rows) is int and 0 <= self.skip_rows <= 1_000_000, "skip_rows", "0 to 1000000")
+        _require(
+            type(self.skip_rows) is int and 0 <= self.skip_rows <= SKIP_ROWS_MAX, "skip_rows", f"0 to {SKIP_ROWS_MAX}"
+        )
         _require(self.compression in _COMPRESSIONS, "compression", ", ".join(_COMPRESSIONS))
         _require(_is_texts(self.null_values), "null_values", "a list of texts")
         for name in ("header", "quoted_null", "trim"):

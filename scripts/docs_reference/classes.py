@@ -10,18 +10,18 @@ from enum import StrEnum
 from typing import Any
 
 from dpone.domain import capsule as capsules
+from dpone.domain import event_table, quality, tables
 from dpone.domain import events as e
-from dpone.domain import quality, tables
 from dpone.domain.errors import ErrorCode
 from dpone.domain.identity import OperationKey
 
 from .pages import plain, table
 
 _SECTIONS = (
-    ("The operation's stream", e._OPERATION),
-    ("Both streams", e._BOTH),
-    ("The target slot's stream", e._SLOT),
-    ("The platform's stream", e._PLATFORM),
+    ("The operation's stream", event_table.OPERATION_EVENTS),
+    ("Both streams", event_table.SHARED_EVENTS),
+    ("The target slot's stream", event_table.SLOT_EVENTS),
+    ("The platform's stream", event_table.PLATFORM_EVENTS),
 )
 _INSIDE_EVENTS = (e.By, e.Role, OperationKey, tables.TargetRef, tables.TableDefinition, tables.Column)
 _EVIDENCE = (tables.TableIdentity, tables.Observation, quality.GateResult)

@@ -23,6 +23,7 @@ _MEANINGS = {
     "CAPSULE_BYTES_MAX": "the finished capsule, as canonical JSON; its worst case is computed before publication",
     "READER_FRAME_BYTES_MAX": "the reader's one reply; its worst case is computed before publication as well",
     "METRIC_COLUMNS_MAX": "columns with a NULL count or a distinct count",
+    "SKIP_ROWS_MAX": "lines before the header of a CSV file",
     "GATES_MAX": "gates of one process",
     "WARNINGS_MAX": "warnings in one capsule",
     "WARNING_CHARACTERS_MAX": "one warning",

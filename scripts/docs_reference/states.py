@@ -15,7 +15,8 @@ from tests.domain import examples as x
 from dpone.domain import operation as operations
 from dpone.domain import slot as slots
 from dpone.domain.errors import IllegalTransition
-from dpone.domain.events import _BOTH, _OPERATION, Event, OperationAdmitted
+from dpone.domain.event_table import OPERATION_EVENTS, SHARED_EVENTS
+from dpone.domain.events import Event, OperationAdmitted
 from dpone.domain.explain import next_for
 from dpone.domain.operation import Operation, State
 from dpone.domain.process import Process
@@ -129,7 +130,7 @@ def transitions() -> str:
     """The table: every place, every legal event, where it leads."""
     stops = (*_observing(), *_plain())
     reached = {name for stop in stops for name in _transitions(stop)}
-    if missing := {kind.__name__ for kind in (*_OPERATION, *_BOTH)} - reached:
+    if missing := {kind.__name__ for kind in (*OPERATION_EVENTS, *SHARED_EVENTS)} - reached:
         raise ValueError(f"no example leads to {sorted(missing)}")
     rows = [(f"`{stop.label}`", _listed(stop)) for stop in stops]
     return table(("where the operation stands", "events that are legal there, and where they lead"), rows)

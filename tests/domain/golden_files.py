@@ -12,7 +12,7 @@ from pathlib import Path
 import rfc8785
 
 from dpone.domain import capsule
-from dpone.domain.events import event_to_data
+from dpone.domain.event_table import event_to_data
 
 from . import examples as x
 

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpone.domain.codec import DecodeError, decode, encode, parse_strict
-from dpone.domain.events import EVENT_TYPES, Event, Role, event_from_data, event_to_data
+from dpone.domain.event_table import EVENT_TYPES, event_from_data, event_to_data
+from dpone.domain.events import Event, Role
 from dpone.domain.limits import COUNT_MAX
 from dpone.domain.tables import Metrics, Observation
 

@@ -9,7 +9,7 @@ import rfc8785
 
 from dpone.domain import capsule
 from dpone.domain.codec import parse_strict
-from dpone.domain.events import EVENT_TYPES, event_from_data, event_to_data
+from dpone.domain.event_table import EVENT_TYPES, event_from_data, event_to_data
 
 from .golden_files import FOLDER, contents
 
