@@ -59,7 +59,7 @@ Composer = Callable[[Settings, Process], Composition]
 def compose(settings: Settings, process: Process) -> Composition:
     """Wire the embedded route. Raises DponeError for a route that this release does not have."""
     check_route(process, settings)
-    source = source_of(process)
+    source = source_of(process, settings)
     clock = SystemClock()
     ledger, marker = open_provisioned(settings.home, settings.ledger_url, clock)
     return Composition(_ports(settings, source, ledger, marker, clock), ledger, marker.platform_id)
@@ -74,11 +74,6 @@ def check_route(process: Process, settings: Settings) -> None:
             "to the embedded engine only.",
             "Set sink.connection_ref to embedded.",
         )
-    if process.source.type.is_connected or process.source.type.value == "arrow":
-        raise _unsupported(
-            f"Sources of type {process.source.type} are not available in this release.",
-            "Use a csv, parquet or sqlite source.",
-        )
     if sink.staging_database not in (None, sink.database):
         raise _unsupported("Candidates stand in the target's own database.", "Leave sink.staging out.")
     if sink.lineage:
@@ -91,8 +86,9 @@ def check_route(process: Process, settings: Settings) -> None:
         )
 
 
-def source_of(process: Process) -> Source:
-    """The source that the manifest describes. Raises DponeError for one that is not complete."""
+def source_of(process: Process, settings: Settings) -> Source:
+    """The source that the manifest describes. Raises DponeError for one that is not complete or not bound."""
+    from ..connections.resolving import resolve
     from ..sources.registry import SourceRequest, open_source
 
     spec = process.source
@@ -107,6 +103,8 @@ def source_of(process: Process) -> Source:
         declared=process.sink.columns,
         extra_columns=extra,
         max_bytes=process.sink.max_source_bytes,
+        schema=spec.table.schema if spec.table is not None else None,
+        connection=resolve(spec.connection_ref, settings.environ) if spec.connection_ref is not None else None,
     )
     return open_source(request)
 

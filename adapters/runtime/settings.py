@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,13 +19,17 @@ _TEXT_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where things are, and who asks. ``ledger_option`` is what was typed, None when the default holds."""
+    """Where things are, and who asks. ``ledger_option`` is what was typed, None when the default holds.
+
+    ``environ`` may hold passwords: it is for the providers of connections alone, and never shown.
+    """
 
     home: Path
     ledger_url: str
     ledger_option: str | None
     by: By
     revision: str | None
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # connections are bound late, from this
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ def settings_from(environ: Mapping[str, str], ledger_option: str | None) -> Sett
         ledger_option=named,
         by=By(os_user=_os_user(), host=os.uname().nodename[:_TEXT_MAX], version=__version__),
         revision=_bounded(environ.get("DPONE_REVISION")),
+        environ=environ,
     )
 
 
