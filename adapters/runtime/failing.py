@@ -40,7 +40,7 @@ def gate_failure(running: Running, sentences: tuple[str, ...]) -> DponeError:
         ErrorCode.EVIDENCE_FAILED,
         f"{len(sentences)} quality gate{'s' if len(sentences) != 1 else ''} failed: {sentences[0]}.",
         safe=f"The live table {key.target} is untouched; the candidate is kept for inspection as "
-        f"{key.database}.{running.generation.candidate} until the next attempt.",
-        next="Correct the source or the gate, then repeat the same command: it reads anew.",
+        f"{key.database}.{running.generation.candidate} until the next attempt, which reads anew.",
+        next="Correct the source or the gate, then repeat the same command.",
         errors=sentences,
     )
