@@ -20,7 +20,11 @@ FILED: Final = ("host", "port", "database", "username", "password", "secure", "p
 _TRUE: Final = ("true", "1", "yes", "on")
 _FALSE: Final = ("false", "0", "no", "off")
 _FILE_BYTES_MAX: Final = 64 * 1024
-_HOST: Final = re.compile(r"[A-Za-z0-9_.:%\-]{1,253}|/[\x21-\x7e]{0,200}")  # a name, an address, a socket's folder
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9_.\-]{1,253}"  # a name or an IPv4 address
+    r"|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f.]{0,15}){2,8}(?:%[A-Za-z0-9]{1,16})?"  # an IPv6 address
+    r"|/[\x21-\x7e]{0,200}"  # the folder of a Unix socket
+)
 
 Named = Callable[[str], str]
 """How a provider calls a part: ``port`` to ``DPONE_CONN_REPLAY_SOURCE_PORT``."""

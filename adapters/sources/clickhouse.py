@@ -77,11 +77,12 @@ class ClickHouseSource:
         with ServerSession.open(self.connection) as session:
             real = self._columns(session)
         if self.declared is None:
-            return tuple(Column(column.name, str(self._way(column).proposed)) for column in real)
+            ways = [self._way(column) for column in real]
+            self._refuse_expressions(real, ways)
+            return tuple(Column(column.name, str(way.proposed)) for column, way in zip(real, ways, strict=True))
         check_same_set(self.declared, [column.name for column in real], self.extra_columns, self._name)
         by_name = {column.name: column for column in real}
-        for column in self.declared:
-            self._way(by_name[column.name])
+        self._refuse_expressions(real, [self._way(by_name[column.name]) for column in self.declared])
         return canonical(self.declared)
 
     def _columns(self, session: ServerSession) -> list[Column]:
@@ -101,6 +102,16 @@ class ClickHouseSource:
             )
         return way
 
+    def _refuse_expressions(self, real: Sequence[Column], ways: Sequence[Travelling]) -> None:
+        """A column called ``toString(x)`` would be taken for the result of that function on column ``x``."""
+        functions = {way.selects.partition("(")[0] + "(" for way in ways if way.selects != "{}"}
+        for column in real:
+            if column.name.startswith(tuple(functions)):
+                raise declaration(
+                    f"Column {shown(column.name)} of {shown(self._name)} has the name of an expression.",
+                    "Give it another name (AS …) in source.query.",
+                )
+
     def read(
         self, columns: Sequence[Column], metrics: Metrics, progress: Progress
     ) -> AbstractContextManager[SourceReading]:
@@ -114,9 +125,11 @@ class ClickHouseSource:
 
         observer = Observer(columns, metrics)
         with ServerSession.open(self.connection) as session:
-            real = {column.name: column for column in self._columns(session)}
-            check_same_set(columns, list(real), self.extra_columns, self._name)
-            ways = [self._way(real[column.name]) for column in columns]
+            real = self._columns(session)
+            check_same_set(columns, [column.name for column in real], self.extra_columns, self._name)
+            by_name = {column.name: column for column in real}
+            ways = [self._way(by_name[column.name]) for column in columns]
+            self._refuse_expressions(real, ways)
             fingerprint: dict[str, str | int] = {"connection": self.connection.reference, "name": self._name}
             produced = self._unchanged(session, columns, ways, fingerprint)
             with streaming(produced, observer, _verified_already, fingerprint, progress) as reading:

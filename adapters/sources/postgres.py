@@ -119,9 +119,10 @@ class PostgresSource:
         from .postgres_session import RowsSession
 
         observer = Observer(columns, metrics)
-        real = {column.name: column for column in self._columns()}
-        check_same_set(columns, list(real), self.extra_columns, self._name)
-        ways = [self._way(real[column.name]) for column in columns]
+        real = self._columns()
+        check_same_set(columns, [column.name for column in real], self.extra_columns, self._name)
+        by_name = {column.name: column for column in real}
+        ways = [self._way(by_name[column.name]) for column in columns]
         with RowsSession.open(self.connection, self._name) as session:
             fingerprint: dict[str, str | int] = {
                 "connection": self.connection.reference,

@@ -1,4 +1,4 @@
-"""One ClickHouse server without a Keeper, as Debian ships it (18.16): users ``default``, ``reader`` and ``locked``."""
+"""One ClickHouse server without a Keeper, as Debian ships it (18.16); for its users see ``_USERS``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ _USERS = """<yandex>
     <default><max_threads>2</max_threads>
       <allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type></default>
     <locked><readonly>1</readonly></locked>
+    <cutting><max_result_rows>1000</max_result_rows><result_overflow_mode>break</result_overflow_mode></cutting>
   </profiles>
   <quotas><default></default></quotas>
   <users>
@@ -46,6 +47,8 @@ _USERS = """<yandex>
       <profile>default</profile><quota>default</quota></reader>
     <locked><password></password><networks><ip>127.0.0.1</ip></networks>
       <profile>locked</profile><quota>default</quota></locked>
+    <cutting><password></password><networks><ip>127.0.0.1</ip></networks>
+      <profile>cutting</profile><quota>default</quota></cutting>
   </users>
 </yandex>
 """

@@ -1,0 +1,1 @@
+"""Tests of the hands: one folder a package."""

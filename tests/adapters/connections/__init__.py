@@ -1,0 +1,1 @@
+"""Connections: what each provider says, and that nothing of it leaks."""
