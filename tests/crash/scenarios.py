@@ -1,6 +1,7 @@
 """What is running when the process dies: each scenario prepares a home, names one command and what must come of it.
 
-``first`` and ``last`` bound the points that are tried where the rest is another scenario's. The points themselves are
+``whole`` tries every point. The others leave out a point that directly follows another one: nothing outside the process
+changes between "after this" and "before that". ``first`` and ``last`` bound the points that are tried where the rest is another scenario's. The points themselves are
 never written by hand: ``python -m tests.crash.scenarios`` runs every scenario once to completion and records them in
 ``matrix.json``; a test holds that file against a fresh recording.
 """
@@ -37,6 +38,7 @@ class Scenario:
     code: int = 0
     first: str = ""
     last: str = ""
+    whole: bool = False
 
     def record(self, sandbox: Sandbox) -> list[str]:
         """Run to completion and list the points."""
@@ -48,7 +50,13 @@ class Scenario:
     def _bounded(self, points: list[str]) -> list[str]:
         start = next((i for i, point in enumerate(points) if self.first in point), 0) if self.first else 0
         ends = [i for i, point in enumerate(points) if self.last in point] if self.last else [len(points) - 1]
-        return points[start : ends[0] + 1]
+        chosen = points[start : ends[0] + 1]
+        return chosen if self.whole else _distinct(chosen)
+
+
+def _distinct(points: list[str]) -> list[str]:
+    after = [True, *(not point.endswith(":after") for point in points)]
+    return [point for point, keep in zip(points, after, strict=False) if keep or not point.endswith(":before")]
 
 
 def _first(sandbox: Sandbox) -> None:
@@ -120,7 +128,7 @@ SCENARIOS = {
     scenario.name: scenario
     for scenario in (
         Scenario("first", _first, None, 1),
-        Scenario("third", _third, 2, 3, "r3"),
+        Scenario("third", _third, 2, 3, "r3", whole=True),
         Scenario("capsule-v1", _without_target, 1, 2, "r2", first="append SourceObserved"),
         Scenario("not-durable", _not_durable, 1, 2, "r2", first="append SourceObserved"),
         Scenario("failing-gate", _failing_gate, 1, 1, "r2", code=1, first="fill#1:middle"),
