@@ -6,6 +6,7 @@ nothing about precision, scale and NOT NULL, so those are asked for beforehand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,8 +27,10 @@ _PINNED: Final = (
     "set_config('IntervalStyle', 'postgres', true), set_config('extra_float_digits', '1', true)"
 )
 _NOT_THERE: Final = ("42P01", "3F000")
-_TROUBLE: Final = ("08", "40", "42501", "53", "54", "55", "57", "58", "XX", "25006")
+_TROUBLE: Final = ("08", "40", "42501", "53", "54", "55", "57", "58", "XX")
 """SQLSTATE classes and codes that say nothing about the query's text."""
+
+_LOST: Final = re.compile(r"server closed the connection|connection to server|no connection|FATAL:|timed out|SSL|EOF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ def columns_of(connection: Connection, rows_of: str, name: str, is_query: bool) 
                     f"The database of {shown(name)} has the encoding SQL_ASCII, whose text has no defined meaning.",
                     "Read it from a database with an encoding.",
                 )
-            result = session.execute(f"SELECT * FROM {rows_of} LIMIT 0".encode()).pgresult
+            # Binary results take the extended protocol, which accepts one statement only: no text can end the SELECT
+            # and go on with another command.
+            result = session.execute(f"SELECT * FROM {rows_of} LIMIT 0".encode(), binary=True).pgresult
             return _described(session, result, is_query)
         except psycopg.Error as error:
             raise explained(error, connection, name, is_query) from None
@@ -142,6 +147,13 @@ class RowsSession:
         except (DponeError, GeneratorExit):
             raise
         except Exception as error:
+            # An error in the middle of COPY carries no code; libpq's own words (which are looked at, never passed on)
+            # tell a lost connection from a query that the server gave up.
+            if getattr(error, "sqlstate", None) is None and not _LOST.search(str(error)):
+                raise unreadable(
+                    f"PostgreSQL failed while {shown(self.name)} was read.",
+                    "Look at the server's log (a query may only read), then repeat the command.",
+                ) from None
             raise explained(error, self.connection, self.name, False) from None
 
 

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_a_password_is_in_its_field_and_nowhere_else(tmp_path: Path, caplog: pyt
             connection = resolve("x", environ)
             assert connection.password == CANARY
             assert CANARY not in f"{connection!r} {connection}"
-            opens = [clickhouse_connections.opened]
+            opens: list[Any] = [clickhouse_connections.opened]
             if connection.kind is None:
                 opens += [postgres_connections.opened, postgres_connections.copying]
             for opened in opens:
