@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ...domain.configuration import Process, semantic, semantic_digest
+from ...domain.errors import DponeError
 from ...domain.identity import OperationKey, operation_id
 from ...domain.names import candidate_name, name_problem, predecessor_name
 from ...domain.steps import Request
@@ -21,8 +22,7 @@ _NEW_PLATFORM = "<minted by the first run>"
 
 
 def plan(process: Process, identity: Identity, settings: Settings) -> dict[str, Any]:
-    """The plan from manifest and home alone. Raises DponeError for a route or a name that cannot be carried."""
-    check_route(process, settings)
+    """The plan from manifest and home alone; ``problem`` says what a run would refuse. Raises DponeError."""
     marker = read_marker(embedded_folder(settings.home))
     platform = marker.platform_id if marker is not None else _NEW_PLATFORM
     key = _key(process, identity, platform)
@@ -40,9 +40,7 @@ def plan(process: Process, identity: Identity, settings: Settings) -> dict[str, 
         "capsule": _capsule(process),
         "keep_generations": process.sink.keep_generations,
     }
-    problem = name_problem(process.sink.table)
-    if problem is not None:
-        planned["problem"] = problem
+    planned["problem"] = _problem(process, settings)
     return {name: value for name, value in planned.items() if value is not None}
 
 
@@ -73,6 +71,14 @@ def connected(
         }
     finally:
         composition.close()
+
+
+def _problem(process: Process, settings: Settings) -> str | None:
+    try:
+        check_route(process, settings)
+    except DponeError as refused:
+        return refused.what
+    return name_problem(process.sink.table)
 
 
 def _key(process: Process, identity: Identity, platform: str) -> OperationKey:
