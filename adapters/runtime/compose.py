@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,8 @@ from uuid import uuid4
 
 from ...domain.configuration import EMBEDDED, Process
 from ...domain.errors import DponeError, ErrorCode
-from ...domain.ports import Clock, Ids, Reader, Source, TargetPlatform
+from ...domain.ports import Clock, Ids, Progress, Reader, Source, SourceReading, TargetPlatform
+from ...domain.tables import Column, Metrics
 from .attempt import Ports
 from .provisioning import Marker, embedded_folder, open_provisioned
 from .settings import Settings
@@ -39,6 +41,27 @@ class RandomIds:
 
 
 @dataclass(slots=True)
+class DeferredSource:
+    """A source that is bound when it is needed: recovery after the capsule needs neither its file nor its password."""
+
+    bind: Callable[[], Source]
+    bound: Source | None = None
+
+    def describe(self) -> tuple[Column, ...]:
+        return self._source().describe()
+
+    def read(
+        self, columns: Sequence[Column], metrics: Metrics, progress: Progress
+    ) -> AbstractContextManager[SourceReading]:
+        return self._source().read(columns, metrics, progress)
+
+    def _source(self) -> Source:
+        if self.bound is None:
+            self.bound = self.bind()
+        return self.bound
+
+
+@dataclass(slots=True)
 class Composition:
     """Everything that one process of a manifest needs, wired."""
 
@@ -59,7 +82,7 @@ Composer = Callable[[Settings, Process], Composition]
 def compose(settings: Settings, process: Process) -> Composition:
     """Wire the embedded route. Raises DponeError for a route that this release does not have."""
     check_route(process, settings)
-    source = source_of(process, settings)
+    source = DeferredSource(lambda: source_of(process, settings))
     clock = SystemClock()
     ledger, marker = open_provisioned(settings.home, settings.ledger_url, clock)
     return Composition(_ports(settings, source, ledger, marker, clock), ledger, marker.platform_id)
