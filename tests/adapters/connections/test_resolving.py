@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -211,3 +214,49 @@ def test_the_first_provider_that_knows_it_wins(tmp_path: Path) -> None:
         del environ[used]
     found.append(resolve("replay_source", environ, Program()).host)
     assert found == ["environment", "airflow", "toml", "program"]
+
+
+class NotFound(Exception):
+    """Stands for Airflow's own; Airflow is not installed where these tests run."""
+
+
+def airflow(monkeypatch: pytest.MonkeyPatch, get_connection: Any) -> None:
+    sdk, exceptions = ModuleType("airflow.sdk"), ModuleType("airflow.sdk.exceptions")
+    sdk.BaseHook = SimpleNamespace(get_connection=get_connection)  # type: ignore[attr-defined]
+    exceptions.AirflowNotFoundException = NotFound  # type: ignore[attr-defined]
+    for name, module in (("airflow", ModuleType("airflow")), (sdk.__name__, sdk), (exceptions.__name__, exceptions)):
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_a_connection_object_only_inside_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def get_connection(reference: str) -> Any:
+        asked.append(reference)
+        if reference == "gone":
+            raise NotFound
+        if reference == "broken":
+            raise RuntimeError("a backend quotes c4n4ry")
+        return SimpleNamespace(
+            conn_type="postgres",
+            host="h",
+            port=5432,
+            schema="s",
+            login="u",
+            password="p",
+            extra='{"sslmode": "require"}',
+        )
+
+    airflow(monkeypatch, get_connection)
+    with pytest.raises(DponeError):
+        resolve("replay_source", {})
+    assert asked == []
+    task = {"AIRFLOW_CTX_DAG_ID": "d"}
+    found = resolve("replay_source", task)
+    assert parts(found) == ("h", 5432, "s", "u", "p", None, {"sslmode": "require"}, "postgres")
+    with pytest.raises(DponeError) as failed:
+        resolve("gone", task)
+    assert failed.value.code is ErrorCode.CONNECTION_NOT_FOUND
+    with pytest.raises(DponeError) as failed:
+        resolve("broken", task)
+    assert "c4n4ry" not in str(failed.value)
