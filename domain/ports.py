@@ -160,6 +160,10 @@ class TargetPlatform(Protocol):
         """The admitted replicas, sorted by name."""
         ...
 
+    def prepare(self) -> None:
+        """Begin, beside other work, what acquiring will have to wait for. Holds nothing; may do nothing."""
+        ...
+
     def acquire(self) -> None:
         """Make the platform usable by this process (embedded: take the folder's lock). Raises EngineBusy."""
         ...
@@ -231,8 +235,8 @@ class ReadResult:
 class Reader(Protocol):
     """Observes a table from a process of its own, within the reader's budget."""
 
-    def warm(self) -> None:
-        """Start the next worker early, so that its start-up overlaps other work. It holds nothing until asked."""
+    def warm(self, workers: int = 1) -> None:
+        """Start workers early until so many wait, so that start-up overlaps other work. They hold nothing."""
         ...
 
     def observe(self, plan: ReadPlan) -> ReadResult:

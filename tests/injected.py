@@ -67,6 +67,9 @@ class MemoryPlatform:
     swaps: list[Swap] = field(default_factory=list)
     replicas: tuple[str, ...] = REPLICAS
 
+    def prepare(self) -> None:
+        return None
+
     def acquire(self) -> None:
         return None
 
@@ -110,7 +113,7 @@ class MemoryPlatform:
 class MemoryReader:
     """Answers at once."""
 
-    def warm(self) -> None:
+    def warm(self, workers: int = 1) -> None:
         return None
 
     def observe(self, plan: ReadPlan) -> ReadResult:

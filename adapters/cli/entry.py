@@ -5,6 +5,7 @@ Nothing heavy is imported here: the help comes from a static table, a command's 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -59,7 +60,12 @@ def dpone() -> None:
 def main(arguments: Sequence[str] | None = None, composer: Composer | None = None) -> None:
     """Run the command line and leave the process with its exit code. ``composer`` replaces the wiring, for tests."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(run_command(words, composer))
+    code = run_command(words, composer)
+    if "chdb" not in sys.modules:
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # everything is closed; the engine's own way out only takes longer
 
 
 def run_command(words: list[str], composer: Composer | None = None) -> int:

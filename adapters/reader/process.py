@@ -58,14 +58,16 @@ class ProcessReader:
         self._budget = budget
         self._reap = reap
         self._monotonic: Callable[[], float] = clock.monotonic if clock else time.monotonic
-        self._worker: SpawnedWorker | None = None
+        self._waiting: list[SpawnedWorker] = []
+        self._asked: SpawnedWorker | None = None
 
-    def warm(self) -> None:
-        """Start the next worker now."""
-        if self._worker is None:
-            self._worker = SpawnedWorker(self._monotonic)
+    def warm(self, workers: int = 1) -> None:
+        """Start workers until so many wait."""
+        while len(self._waiting) < workers:
+            worker = SpawnedWorker(self._monotonic)
+            self._waiting.append(worker)
             try:
-                self._worker.spawn(self._command)
+                worker.spawn(self._command)
             except OSError as error:
                 self.close()
                 raise ReaderFailed(
@@ -73,36 +75,45 @@ class ProcessReader:
                 ) from None
 
     def observe(self, plan: ReadPlan) -> ReadResult:
-        """One attempt with one worker, which is gone afterwards. Raises ReaderFailed."""
-        if self._worker is not None and self._worker.has_ended():
-            self.close()  # it ended while it held nothing; a fresh one gets the whole budget
+        """One attempt with one worker, which is gone afterwards; others go on waiting. Raises ReaderFailed."""
+        self._drop_ended()
+        self.warm()
+        self._asked = self._waiting.pop(0)
         try:
-            self.warm()
-            return self._ask(self._worker, plan)  # type: ignore[arg-type] # warm() has set it
+            return self._ask(self._asked, plan)
         except _NoObservation as error:
             raise ReaderFailed(
-                f"The reader gave no observation: {error}.", reaped=self._end(), fits=error.fits
+                f"The reader gave no observation: {error}.", reaped=self._end_asked(), fits=error.fits
             ) from None
         finally:
-            self.close()
+            self._end_asked()
 
     def try_out(self) -> bool:
-        """Start a worker, wait until it is ready, end it: was it reaped?. Raises ReaderFailed if it cannot start."""
+        """Start a worker, wait until it is ready, end it: was it reaped? Raises ReaderFailed if it cannot start."""
         self.warm()
+        self._asked = self._waiting.pop(0)
         try:
-            if self._worker is not None:
-                self._started(self._worker)
+            self._started(self._asked)
         except _NoObservation as error:
-            raise ReaderFailed(f"The reader cannot start: {error}.", reaped=self._end()) from None
-        return self._end()
+            raise ReaderFailed(f"The reader cannot start: {error}.", reaped=self._end_asked()) from None
+        return self._end_asked()
 
     def close(self) -> None:
-        """End and reap the worker, used or not. Idempotent."""
-        self._end()
+        """End and reap every worker, used or not. Idempotent."""
+        self._end_asked()
+        while self._waiting:
+            self._waiting[-1].end(self._reap)
+            self._waiting.pop()
 
-    def _end(self) -> bool:
+    def _drop_ended(self) -> None:
+        """A worker that ended while it held nothing is replaced: a fresh one gets the whole budget."""
+        for worker in [worker for worker in self._waiting if worker.has_ended()]:
+            worker.end(self._reap)
+            self._waiting.remove(worker)
+
+    def _end_asked(self) -> bool:
         """Whether it is certain that the worker is gone."""
-        worker, self._worker = self._worker, None
+        worker, self._asked = self._asked, None
         return True if worker is None else worker.end(self._reap)
 
     def _ask(self, worker: SpawnedWorker, plan: ReadPlan) -> ReadResult:

@@ -149,10 +149,10 @@ class Running:
         self.ports.ledger.append(appends)
         self.operation, self.slot = operation, slot
 
-    def warm_reader(self) -> None:
-        """Start the next reader early, beside other work. A mere head start: when it fails, observing says why."""
+    def warm_reader(self, workers: int = 1) -> None:
+        """Start readers early, beside other work. A mere head start: when it fails, observing says why."""
         with suppress(ReaderFailed):
-            self.ports.reader.warm()
+            self.ports.reader.warm(workers)
 
     def started(self) -> None:
         """Take the fence from this process's own append, never from the head: a lost reply could hide a newer one."""

@@ -20,7 +20,7 @@ def claim(running: Running, step: Claim) -> None:
     """Check everything that can refuse, then admit or reopen the operation and take the slot, in one append."""
     if from_semantic(running.request.configuration).owes_target:
         running.warm_reader()
-    running.ports.platform.acquire()
+    running.ports.platform.prepare()
     preflight(running)
     events = [_reopened(running, step) if step.reopen else _admitted(running), attempt_started(running)]
     slot_events: list[e.Event] = []
@@ -108,6 +108,7 @@ def _preflight(running: Running) -> None:
     running.definition, running.source_schema = resolve_definition(
         process, key, running.ports.source, running.slot.live
     )
+    running.ports.platform.acquire()
     refusals = running.ports.platform.refusals(key.target, running.definition)
     if refusals:
         raise DponeError(

@@ -102,6 +102,7 @@ def rehearse(running: Running, step: Rehearse) -> None:
     milliseconds = 0
     if step.by_reader:
         plan = ReadPlan(database, generation.candidate, identity, columns, metrics)
+        running.warm_reader(2)  # the second one starts while the first one scans: it will observe the target
         running.ports.platform.release()
         try:
             result = running.ports.reader.observe(plan)
@@ -110,7 +111,6 @@ def rehearse(running: Running, step: Rehearse) -> None:
                 raise
             raise fail(running, _cannot_be_observed(error)) from error
         observation, replica, milliseconds = result.observation, result.replica, result.milliseconds
-        running.warm_reader()
     else:
         observation = running.ports.platform.observe(database, generation.candidate, columns, metrics)
     running.append(

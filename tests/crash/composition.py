@@ -106,6 +106,9 @@ class RecordedPlatform:
     def replicas(self) -> tuple[str, ...]:
         return self.inner.replicas
 
+    def prepare(self) -> None:
+        self.inner.prepare()
+
     def acquire(self) -> None:
         self.inner.acquire()
 
@@ -181,8 +184,8 @@ class RecordedReader:
     points: Points
     deaf: bool = False
 
-    def warm(self) -> None:
-        self.inner.warm()
+    def warm(self, workers: int = 1) -> None:
+        self.inner.warm(workers)
 
     def observe(self, plan: ReadPlan) -> ReadResult:
         what = "observe-candidate" if plan.table.startswith("__dpone_") else "observe-target"

@@ -207,7 +207,7 @@ class _Source:
 class _Reader:
     process: Process
 
-    def warm(self) -> None:
+    def warm(self, workers: int = 1) -> None:
         pass
 
     def observe(self, plan: ReadPlan) -> ReadResult:
@@ -239,6 +239,9 @@ class _Platform:
     @property
     def replicas(self) -> tuple[str, ...]:
         return self.world.replicas
+
+    def prepare(self) -> None:
+        return None
 
     def acquire(self) -> None:
         pass

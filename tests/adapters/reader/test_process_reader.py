@@ -187,7 +187,7 @@ from dpone.domain.ports import ReadPlan
 from dpone.domain.tables import Column, Metrics, TableIdentity
 reader = ProcessReader(Path(sys.argv[1]))
 reader.warm()
-print(reader._worker._process.pid, flush=True)
+print(reader._waiting[0]._process.pid, flush=True)
 reader.observe(ReadPlan("db", "t", TableIdentity("id", "digest"), (Column("n", "Int64"),), Metrics()))
 """
 
@@ -218,9 +218,8 @@ def test_a_program_that_is_not_there_is_said(folder: Path, plan: ReadPlan) -> No
 
 
 def _pid(reader: ProcessReader) -> int:
-    assert reader._worker is not None
-    assert reader._worker._process is not None
-    return reader._worker._process.pid
+    assert reader._waiting[0]._process is not None
+    return reader._waiting[0]._process.pid
 
 
 def _running(pid: int) -> bool:
