@@ -1,8 +1,9 @@
 """What is running when the process dies: each scenario prepares a home, names one command and what must come of it.
 
 ``whole`` tries every point. The others leave out a point that directly follows another one: nothing outside the process
-changes between "after this" and "before that". ``first`` and ``last`` bound the points that are tried where the rest is another scenario's. The points themselves are
-never written by hand: ``python -m tests.crash.scenarios`` runs every scenario once to completion and records them in
+changes between "after this" and "before that". ``first`` and ``last`` bound the points that are tried where the rest is
+another scenario's. The points themselves are never written by hand: ``python -m tests.crash.scenarios`` runs every
+scenario once to completion and records them in
 ``matrix.json``; a test holds that file against a fresh recording.
 """
 
