@@ -1,0 +1,50 @@
+"""Choose rows, measure them, print the table, write bench.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from scripts.flights import CHECKOUT
+
+from . import commands, ledger, loads, memory
+from .row import Row
+
+ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
+    "load": loads.whole_run,
+    "stage": loads.staging,
+    "replay": commands.replay,
+    "help": commands.help_text,
+    "ledger": ledger.appends,
+    "rebuild": ledger.rebuild,
+    "memory": memory.peaks,
+}
+
+
+def main(words: list[str]) -> int:
+    """Measure. Returns 0 when every row is within its target, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("--only", default=",".join(ROWS), help=f"comma-separated: {', '.join(ROWS)}")
+    parser.add_argument("--rounds", type=int, default=7, help="pairs of measurements per row")
+    parser.add_argument("--quick", action="store_true", help="three rounds")
+    chosen = parser.parse_args(words)
+    rounds = 3 if chosen.quick else chosen.rounds
+    measured: list[Row] = []
+    print(f"{'row':<44} {'measured':>14} {'target':>14}   {'spread':<22} verdict")
+    for name in chosen.only.split(","):
+        for row in ROWS[name](rounds):
+            measured.append(row)
+            print(row.line(), flush=True)
+    machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
+    data = {"machine": machine, "rounds": rounds, "rows": {row.name: row.data() for row in measured}}
+    (CHECKOUT / "bench.json").write_text(json.dumps(data, indent=1) + "\n")
+    return int(not all(row.holds for row in measured))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

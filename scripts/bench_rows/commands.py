@@ -1,0 +1,35 @@
+"""What a command costs that has nothing to do: a committed replay, and the help."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+from scripts.flights import ARCHIVE, CHECKOUT, MANIFEST, provide_flights
+
+from .loads import fresh, run_words
+from .row import DPONE, Row, timed
+
+
+def replay(rounds: int) -> Iterator[Row]:
+    """CPU seconds of a committed replay beyond importing the engine and opening the same folder; rows that it reads."""
+    provide_flights()
+    home = fresh("replay")
+    words, environment = run_words(CHECKOUT / MANIFEST, "r"), {"DPONE_HOME": str(home)}
+    timed(words, environment)
+    plain = [sys.executable, "-m", "scripts.bench_rows.plain", str(home / "embedded" / "data"), str(ARCHIVE), "open"]
+    beyond, read = [], []
+    for _ in range(rounds):
+        mine = timed(words, environment)
+        beyond.append(mine.cpu - timed(plain).cpu)
+        read.append(float(json.loads(mine.out)["result"]["extracted_rows"]))
+    yield Row("committed replay, CPU beyond opening the engine", "s", tuple(beyond), 0.4)
+    yield Row("committed replay, rows read", "rows", tuple(read), 0)
+
+
+def help_text(rounds: int) -> Iterator[Row]:
+    """CPU seconds of ``dpone --help``."""
+    plain = [sys.executable, "-c", "pass"]
+    values = [timed([DPONE, "--help"]).cpu - timed(plain).cpu / 2 for _ in range(rounds + 1)]
+    yield Row("dpone --help, CPU", "s", tuple(values[1:]), 0.15)
