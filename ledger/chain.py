@@ -77,7 +77,7 @@ def unseal(stream: UUID, version: int, topic: str, state: bytes) -> Link:
     """Check stored bytes completely, except that ``previous`` is the right one. Raises ChainBroken."""
     link = _parse(state)
     try:
-        body = rfc8785.dumps(link.data)
+        body = canonical(link.data)
         expected = _digest(stream, version, topic, body, link.previous, link.append_id)
     except ValueError as error:
         raise ChainBroken("it holds something that canonical JSON cannot carry") from error
