@@ -17,8 +17,7 @@ def test_an_untouched_ledger_holds(sandbox: Sandbox) -> None:
     assert report.result["events"] > 20
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("position", [1, 7, 19])
+@pytest.mark.parametrize(("position", "share"), [(1, 0.5), (7, 0.9), (19, 0.1)])
 def test_one_flipped_bit_is_found_and_named(sandbox: Sandbox, position: int, share: float) -> None:
     assert sandbox.run().code == 0
     stream, version = _flip(sandbox, position, share)
