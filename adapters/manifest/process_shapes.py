@@ -52,13 +52,13 @@ class SourceTableShape(Shape):
     name = f.Text(f.NAME_CHARACTERS_MAX, required=True)
 
 
-class CommonOptionsShape(Shape):
+class SourceOptionsShape(Shape):
     """Options that every source has."""
 
     extra_columns = f.Choice(("refuse", "ignore"))
 
 
-class CsvOptionsShape(CommonOptionsShape):
+class CsvOptionsShape(SourceOptionsShape):
     """How a CSV file is written."""
 
     delimiter = f.Text(1, multiline=True)  # a tab is not printable
@@ -118,7 +118,7 @@ class SourceShape(Shape):
         if kind.has_tables:
             problems.update(_one_of_table_and_query(original))
         if "options" in original:
-            shape = CsvOptionsShape() if kind is SourceType.CSV else CommonOptionsShape()
+            shape = CsvOptionsShape() if kind is SourceType.CSV else SourceOptionsShape()
             if found := shape.validate(original["options"]):
                 problems["options"] = found
         if problems:
