@@ -70,13 +70,14 @@ def test_every_boundary_arrives_and_hashes_exactly(
 
 
 _ROW = ("Nullable(Int64)", "String", "Nullable(String)", "Nullable(Float64)", "Nullable(Decimal(20, 6))", "Date32")
+_TWENTY_DIGITS = D("99999999999999.999999")
 _rows = st.lists(
     st.tuples(
         st.none() | st.integers(-(2**63), 2**63 - 1),
         st.binary(max_size=8),
         st.none() | st.binary(max_size=8),
         st.none() | st.floats(),
-        st.none() | st.decimals(D(-(10**14)), D(10**14), places=6).map(lambda d: d.copy_abs() if d == 0 else d),
+        st.none() | st.decimals(-_TWENTY_DIGITS, _TWENTY_DIGITS, places=6).map(lambda d: d.copy_abs() if d == 0 else d),
         st.dates(date(1900, 1, 1), date(2299, 12, 31)),
     ),
     max_size=6,
