@@ -1,0 +1,7 @@
+"""The servers that the canaries are read from."""
+
+from __future__ import annotations
+
+from tests.servers.sessions import clickhouse, postgres
+
+__all__ = ["clickhouse", "postgres"]
