@@ -21,7 +21,7 @@ def interruptible() -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         for one in _SIGNALS:
-            signal.signal(one, signal.SIG_IGN)
+            signal.signal(one, _ignore)  # not SIG_IGN: a second signal that has arrived already would become an OSError
         _cut_short(128 + number)
         raise Interrupted(signal.Signals(number).name, number)
 
@@ -32,6 +32,10 @@ def interruptible() -> Iterator[None]:
         for one, handler in earlier.items():
             if signal.getsignal(one) is stop:
                 signal.signal(one, handler)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    return None
 
 
 def _cut_short(exit_code: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.sandbox import ROWS_GATE, Ended, Sandbox, ended, engine_rows, rows_of
+from tests.cli.waiting import await_line
 from tests.crash.evidence import ledger_findings, operation_of, record_of
 
 TOO_MANY = {"id": "many", "type": "min_rows", "rows": 10_000}
@@ -141,7 +142,7 @@ def test_a_frozen_process_finds_itself_superseded(sandbox: Sandbox) -> None:
     """It had let go of the engine's folder to observe the target; a second attempt finished meanwhile."""
     records = [sandbox.folder / "frozen", sandbox.folder / "second"]
     frozen = sandbox.composed(records[0], "freeze@observe-target#1:before", sandbox.words())
-    _await(records[0], "point observe-target#1:before")
+    await_line(records[0], "point observe-target#1:before")
     second = ended(sandbox.composed(records[1], "none", sandbox.words()))
     assert second.code == 0
     assert second.document["attempts"] == 2
@@ -160,17 +161,6 @@ def _check_one_publication(sandbox: Sandbox, records: list[Path]) -> None:
     assert sum(record_of(record).swaps_sent for record in records) == 1
     assert ledger_findings(sandbox) == []
     assert engine_rows(sandbox.engine) == rows_of(1)
-
-
-def _await(record: Path, line: str, seconds: float = 30) -> None:
-    import time
-
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if record.exists() and line in record.read_text().splitlines():
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{line} was never reached")
 
 
 def _killed(sandbox: Sandbox, point: str) -> Ended:
