@@ -25,8 +25,8 @@ IMPOSSIBLE_GATE = {"id": "many", "type": "min_rows", "rows": 1_000_000}
 class Scenario:
     """``before`` and ``after`` are the live table's generation of rows before and after the command (None: no table).
 
-    ``interrupted`` runs first with ``none`` or another action of tests.crash.process; ``options`` go before the action
-    of the run that is killed, ``repeated`` before that of the run that recovers.
+    ``options`` (see tests.crash.process) go before the action of the run that is killed, ``repeated`` before that of
+    the run that recovers. ``swapped`` tells that the preparation has swapped already.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Scenario:
     first: str = ""
     last: str = ""
     whole: bool = False
+    swapped: bool = False
 
     def record(self, sandbox: Sandbox) -> list[str]:
         """Run to completion and list the points."""
@@ -158,6 +159,7 @@ SCENARIOS = {
             "r2",
             last="append CommitProven+GenerationPublished#1:after",
             first="append",
+            swapped=True,
         ),
         Scenario(
             "half-sealed",
@@ -167,9 +169,12 @@ SCENARIOS = {
             "r2",
             last="append CommitProven+GenerationPublished#1:after",
             first="append",
+            swapped=True,
         ),
-        Scenario("reader-died", _stopped("observe-target#1:after"), 1, 2, "r2", first="append"),
-        Scenario("receipt-lost", _stopped("append ReaderGuardReleased#1:after"), 1, 2, "r2", first="append"),
+        Scenario("reader-died", _stopped("observe-target#1:after"), 1, 2, "r2", first="append", swapped=True),
+        Scenario(
+            "receipt-lost", _stopped("append ReaderGuardReleased#1:after"), 1, 2, "r2", first="append", swapped=True
+        ),
     )
 }
 
