@@ -34,9 +34,8 @@ def main(folder: str, file: str, what: str = "load") -> None:
             table = f"analytics.{name} ({COLUMNS}) ENGINE = MergeTree ORDER BY (year, month, day)"
             session.query(f"CREATE TABLE IF NOT EXISTS {table}")
         session.query("TRUNCATE TABLE analytics.candidate")
-        name = f"{file} :: flights.csv" if file.endswith(".zip") else file
         began = time.perf_counter()
-        session.query(_INSERT.format(file=name))
+        session.query(_INSERT.format(file=file))
         print(time.perf_counter() - began)
         session.query("EXCHANGE TABLES analytics.flights AND analytics.candidate")
     session.close()
