@@ -163,7 +163,8 @@ class EmbeddedPlatform:
                 return holder
             if folder.is_full(self._folder):
                 raise folder.storage_full() from None
-            raise engine_errors.engine_failed(error, "opening the engine's folder") from None
+            failed = engine_errors.engine_failed(error, "opening the engine's folder")
+            raise (_damaged(failed.engine_code) if failed.code is ErrorCode.INTERNAL else failed) from None
         return None
 
     def _open_here(self) -> None:
@@ -256,6 +257,16 @@ def _busy(holder: folder.Holder, who: str) -> EngineBusy:
         f"The embedded engine's folder is in use by {who}.",
         next="Repeat the same command.",
         known=known,
+    )
+
+
+def _damaged(code: int | None) -> EngineFailed:
+    return EngineFailed(
+        ErrorCode.EVIDENCE_INVALID,
+        f"The embedded engine's folder cannot be opened: its files are damaged or incomplete (engine code {code}).",
+        engine_code=code,
+        safe="Nothing was read or changed, and the ledger is as it was.",
+        next="Put a copy of embedded/ under DPONE_HOME back that was made with its links kept (cp -a).",
     )
 
 

@@ -26,7 +26,7 @@ def load() -> None:
 def open_session(folder: Path) -> Any:
     """A chdb session on ``folder``, an absolute path. Raises RuntimeError when it cannot be opened."""
     load()
-    with _elsewhere(folder):
+    with _elsewhere(folder), _stderr_closed():
         from chdb.session import Session
 
         return Session(str(folder))
@@ -36,6 +36,19 @@ def ask(session: Any, statement: str) -> Rows:
     """Run one statement and give its rows. Raises the engine's own RuntimeError or ChdbError."""
     reply = session.query(statement, "JSONEachRow")
     return rows_from_json(reply.bytes())
+
+
+@contextlib.contextmanager
+def _stderr_closed() -> Iterator[None]:
+    """The engine writes why it cannot open a folder to descriptor 2 itself: paths, table definitions, excerpts."""
+    kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    os.close(null)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextlib.contextmanager

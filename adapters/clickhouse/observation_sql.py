@@ -14,7 +14,8 @@ from ...domain.limits import COUNT_MAX, DISTINCT_VALUES_MAX
 from ...domain.tables import Column, Metrics, Observation
 from ...domain.typed_hash import format_hash
 from ...domain.types import parse_type
-from .hash_sql import table_hash
+from .dialects import Dialect
+from .hash_sql import one_zero_one_nan, table_hash
 from .quoting import identifier, settings_clause, table_name
 
 Rows = list[dict[str, Any]]
@@ -24,12 +25,6 @@ Query = Callable[[str], Rows]
 SET_SIZE_LIMIT_EXCEEDED = 191
 """Engine code: a column has more than DISTINCT_VALUES_MAX distinct values."""
 
-_PINNED: dict[str, int | str] = {
-    "aggregate_functions_null_for_empty": 0,
-    "compile_expressions": 0,  # compiling costs more than one scan gains
-    "compile_aggregate_expressions": 0,
-    "output_format_json_quote_64bit_integers": 0,
-}
 _DISTINCT_LIMIT: dict[str, int | str] = {
     "max_rows_in_distinct": DISTINCT_VALUES_MAX,
     "distinct_overflow_mode": "throw",
@@ -40,23 +35,33 @@ class ReplyMalformed(ValueError):
     """A reply lacks a row or an alias, or holds something that is no count."""
 
 
-def observe(query: Query, database: str, table: str, columns: Sequence[Column], metrics: Metrics) -> Observation:
+def observe(
+    query: Query,
+    database: str,
+    table: str,
+    columns: Sequence[Column],
+    metrics: Metrics,
+    dialect: Dialect = Dialect.PRESENT,
+) -> Observation:
     """Count with ``query``. Exact, and bounded in memory: more distinct values than the limit end in an engine error.
+
+    Raises ReplyMalformed; DponeError (EVIDENCE_UNSUPPORTED) when a hash needs a type that the server does not have.
 
     A table of at most DISTINCT_VALUES_MAX rows cannot exceed the limit, so one scan counts everything. A larger one is
     counted column by column through DISTINCT, which stops at the limit.
     """
-    source = table_name(database, table)
-    rows = _only(query(f"SELECT count() AS row_count FROM {source}{settings_clause(_PINNED)}"), {"row_count"})
+    source, pinned = table_name(database, table), settings_clause(dialect.pinned)
+    rows = _only(query(f"SELECT count() AS row_count FROM {source}{pinned}"), {"row_count"})
     row_count = _count(rows["row_count"])
     inline = metrics.distinct_counts if row_count <= DISTINCT_VALUES_MAX else ()
     by_name = {column.name: column for column in columns}
-    aliases = _aggregates(by_name, columns, metrics, inline)
+    aliases = _aggregates(by_name, columns, metrics, inline, dialect)
     selected = ", ".join(f"{expression} AS {alias}" for alias, expression in aliases.items())
-    reply = _only(query(f"SELECT {selected} FROM {source}{settings_clause(_PINNED)}"), set(aliases))
+    reply = _only(query(f"SELECT {selected} FROM {source}{pinned}"), set(aliases))
     distinct = {name: _count(reply[f"distinct_{i}"]) for i, name in enumerate(inline)}
     for name in metrics.distinct_counts[len(inline) :]:
-        distinct[name] = _count(_only(query(_distinct_statement(source, by_name[name])), {"distinct_0"})["distinct_0"])
+        statement = _distinct_statement(source, by_name[name], dialect)
+        distinct[name] = _count(_only(query(statement), {"distinct_0"})["distinct_0"])
     row_count = _count(reply["row_count"])
     return Observation(
         row_count=row_count,
@@ -72,33 +77,40 @@ def rows_from_json(lines: bytes) -> Rows:
 
 
 def _aggregates(
-    by_name: dict[str, Column], columns: Sequence[Column], metrics: Metrics, inline: Sequence[str]
+    by_name: dict[str, Column], columns: Sequence[Column], metrics: Metrics, inline: Sequence[str], dialect: Dialect
 ) -> dict[str, str]:
     aggregates = {"row_count": "count()"}
     for i, name in enumerate(metrics.null_counts):
         aggregates[f"null_{i}"] = f"countIf(isNull({identifier(by_name[name].name)}))"
     for i, name in enumerate(inline):
-        aggregates[f"distinct_{i}"] = f"uniqExact({_comparable(by_name[name])})"
+        aggregates[f"distinct_{i}"] = _distinct(by_name[name], dialect)
     if metrics.typed_hash:
-        aggregates["hash"] = table_hash(columns)
+        aggregates["hash"] = table_hash(columns, dialect)
     return aggregates
 
 
-def _distinct_statement(source: str, column: Column) -> str:
+def _distinct(column: Column, dialect: Dialect) -> str:
+    value, name = _comparable(column, dialect), identifier(column.name)
+    return f"uniqExact({value})" if value == name else f"uniqExactIf({value}, isNotNull({name}))"
+
+
+def _distinct_statement(source: str, column: Column, dialect: Dialect) -> str:
     """Strings are counted by their 128-bit hash, as uniqExact does: a set of long texts would not be bounded."""
-    value = _comparable(column)
+    value = _comparable(column, dialect)
     if parse_type(column.type).kind == "String":
         value = f"sipHash128({value})"
     inner = f"SELECT DISTINCT {value} AS value FROM {source} WHERE isNotNull({identifier(column.name)})"
-    return f"SELECT count() AS distinct_0 FROM ({inner}){settings_clause({**_PINNED, **_DISTINCT_LIMIT})}"
+    return f"SELECT count() AS distinct_0 FROM ({inner}){settings_clause({**dialect.pinned, **_DISTINCT_LIMIT})}"
 
 
-def _comparable(column: Column) -> str:
-    kind = parse_type(column.type).kind
+def _comparable(column: Column, dialect: Dialect) -> str:
+    """What is equal exactly when two values are one; of no meaning where the column is NULL."""
+    column_type = parse_type(column.type)
     name = identifier(column.name)
-    if kind not in ("Float32", "Float64"):
+    if column_type.kind not in ("Float32", "Float64"):
         return name
-    return f"multiIf(isNaN({name}), to{kind}('nan'), {name} = 0, to{kind}(0), {name})"
+    present = f"assumeNotNull({name})" if column_type.nullable else name
+    return one_zero_one_nan(present, column_type.kind, dialect)
 
 
 def _only(rows: Rows, aliases: set[str]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
 
 
@@ -20,7 +22,7 @@ def literal(text: str) -> str:
     return _quoted(text, "'")
 
 
-def settings_clause(settings: dict[str, int | str]) -> str:
+def settings_clause(settings: Mapping[str, int | str]) -> str:
     """`` SETTINGS a = 1, b = 'x'``; the names are this product's own."""
     rendered = (f"{name} = {literal(v) if isinstance(v, str) else v}" for name, v in settings.items())
     return " SETTINGS " + ", ".join(rendered)

@@ -130,6 +130,16 @@ def test_a_ledger_that_cannot_be_read(sandbox: Sandbox, content: bytes) -> None:
     assert sandbox.dpone("audit", "verify").code == 1
 
 
+def test_an_engine_folder_that_is_damaged(sandbox: Sandbox) -> None:
+    assert sandbox.run("r1").code == 0
+    for definition in (sandbox.engine / "store").glob("*/*/rows.sql"):
+        definition.write_text(f"{CANARY} is no table definition")
+    failed = sandbox.run("r2")
+    _refused(failed, 1, "DPONE_REPLAY_QUALITY_EVIDENCE_INVALID")
+    assert "damaged" in failed.result["errors"][0]
+    assert failed.err.count("\n") == 3, "the engine's own words are not passed on"
+
+
 @pytest.mark.parametrize(
     "words",
     [["ops", "list"], ["ops", "explain", "12345678"], ["audit", "verify"]],
