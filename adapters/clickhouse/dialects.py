@@ -18,7 +18,7 @@ from ...domain.types import ColumnType, parse_type
 
 _ABSENT_IN_18: Final = frozenset({"Bool", "Date32", "DateTime64"})
 _SAFE_SCALE: Final = 19
-_DAYS_OF_56_YEARS: Final = 20_454  # a calendar repeats after 28 years, as long as no skipped leap year lies between
+_DAYS_OF_56_YEARS: Final = 20_453  # the same calendar; one leap year fewer than usual, as 2100 lies between
 _LAST_PRINTED_DAY: Final = 49_672  # 2105-12-31
 
 

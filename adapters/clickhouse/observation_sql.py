@@ -90,8 +90,11 @@ def _aggregates(
 
 
 def _distinct(column: Column, dialect: Dialect) -> str:
+    """Only of values that are there: an old server's uniqExact of nothing but NULLs is NULL."""
     value, name = _comparable(column, dialect), identifier(column.name)
-    return f"uniqExact({value})" if value == name else f"uniqExactIf({value}, isNotNull({name}))"
+    if not parse_type(column.type).nullable:
+        return f"uniqExact({value})"
+    return f"uniqExactIf({f'assumeNotNull({value})' if value == name else value}, isNotNull({name}))"
 
 
 def _distinct_statement(source: str, column: Column, dialect: Dialect) -> str:
