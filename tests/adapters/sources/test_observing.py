@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpone.adapters.sources import distinct
+from dpone.adapters.sources.distinct import Distinct
 from dpone.adapters.sources.observing import Observer
 from dpone.adapters.sources.shapes import arrow_type
 from dpone.domain.errors import DponeError, ErrorCode
@@ -88,6 +90,26 @@ def test_hash_and_counts(data: st.DataObject, names: list[str]) -> None:
         values = [row[place] for row in rows if row[place] is not None]
         assert found.null_counts[name] == len(rows) - len(values)
         assert found.distinct_counts[name] == len({text_of(value, kinds[place]) for value in values})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(sorted(VALUES)), st.integers(1, 9))
+def test_distinct_counts_do_not_depend_on_when_values_are_merged(data: st.DataObject, name: str, least: int) -> None:
+    kind = parse_type(name)
+    batches = data.draw(st.lists(st.lists(st.none() | VALUES[name], max_size=8), max_size=8))
+    order = data.draw(st.sampled_from(["as drawn", "rising", "the same again"]))
+    if order == "rising" and name == "UInt64":
+        batches = [list(range(10 * place, 10 * place + 10)) for place in range(len(batches))]
+    if order == "the same again":
+        batches += batches
+    counter = Distinct("a", 1_000)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(distinct, "_MERGE_VALUES_MIN", least)
+        for batch in batches:
+            counter.add(pa.array(batch, arrow_type(kind)))
+    present = {text_of(value, kind) for batch in batches for value in batch if value is not None}
+    assert counter.count() == len(present)
+    assert counter.count() == len(present)
 
 
 def test_only_what_is_asked_for_is_counted() -> None:
