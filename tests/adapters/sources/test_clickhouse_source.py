@@ -336,3 +336,17 @@ def test_days_and_ticks_of_newer_servers() -> None:
     bool_ = travelling("Bool")
     assert bool_ is not None
     assert bool_.decode(pa.array([0, 1, None], pa.uint8())).to_pylist() == [False, True, None]
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(1, 0), (9, 2), (9, 9), (10, 3), (18, 0), (18, 18), (19, 2), (38, 5)])
+def test_decimals_arrive_digit_by_digit(
+    precision: int, scale: int, clickhouse: ClickHouseServer, table: str, load: Loader
+) -> None:
+    unscaled = [0, 1, -1, 10**precision - 1, 1 - 10**precision, *(n for n in (256, -256, 65_536) if precision > 5)]
+    values = [Decimal(number).scaleb(-scale) for number in unscaled]
+    clickhouse.execute(
+        f"CREATE TABLE t (i UInt8, n Nullable(Decimal({precision}, {scale}))) ENGINE = MergeTree ORDER BY i"
+    )
+    clickhouse.execute("INSERT INTO t VALUES", list(enumerate([*values, None])))
+    rows = sorted(load(ClickHouseSource(connected(clickhouse), table)).rows)
+    assert [value for _, value in rows] == [*values, None]
