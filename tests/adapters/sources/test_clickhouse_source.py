@@ -343,7 +343,7 @@ def test_decimals_arrive_digit_by_digit(
     precision: int, scale: int, clickhouse: ClickHouseServer, table: str, load: Loader
 ) -> None:
     unscaled = [0, 1, -1, 10**precision - 1, 1 - 10**precision, *(n for n in (256, -256, 65_536) if precision > 5)]
-    values = [Decimal(number).scaleb(-scale) for number in unscaled]
+    values = [Decimal(f"{number}E-{scale}") for number in unscaled]
     clickhouse.execute(
         f"CREATE TABLE t (i UInt8, n Nullable(Decimal({precision}, {scale}))) ENGINE = MergeTree ORDER BY i"
     )
