@@ -41,7 +41,6 @@ def doctor(ledger: str | None, output: str) -> int:
         ErrorCode.REQUEST_INVALID,
         f"{len(problems)} problem{'s' if len(problems) > 1 else ''}: {problems[0].text}",
         next=problems[0].fix,
-        exit_code=1,
     )
     if output == "json":
         result = {"status": "error", "error_code": failed.code.value, "errors": [item.text for item in problems]}

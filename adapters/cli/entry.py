@@ -6,8 +6,10 @@ Nothing heavy is imported here: the help comes from a static table, a command's 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ import click
 
 from ... import __version__
 from ...domain.errors import DponeError, ErrorCode
+from . import early
 
 if TYPE_CHECKING:
     from ..runtime.compose import Composer
@@ -60,11 +63,17 @@ def dpone() -> None:
 def main(arguments: Sequence[str] | None = None, composer: Composer | None = None) -> None:
     """Run the command line and leave the process with its exit code. ``composer`` replaces the wiring, for tests."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    code = run_command(words, composer)
-    if "chdb" not in sys.modules:
-        sys.exit(code)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - a closed descriptor is no error of ours
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if early.pending:
+        code = _stopped(words, early.pending[0])
+    else:
+        if _command_of(words) != "run":
+            early.stop_noting()
+        code = run_command(words, composer)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     os._exit(code)  # everything is closed; the engine's own way out only takes longer
 
 
@@ -75,10 +84,33 @@ def run_command(words: list[str], composer: Composer | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
-        return 130
+        return _stopped(words, signal.SIGINT)
+    except OSError as problem:
+        return _unwritable(problem)
     except click.ClickException as problem:
         return _usage_error(words, problem)
     return result if isinstance(result, int) else 0
+
+
+def _stopped(words: list[str], number: int) -> int:
+    from .output import format_of, print_failure
+
+    error = DponeError(
+        ErrorCode.EVIDENCE_INCOMPLETE,
+        f"Stopped by {signal.Signals(number).name}.",
+        next="Repeat the same command.",
+        exit_code=128 + number,
+    )
+    print_failure(_command_of(words), error, format_of(words))
+    return error.exit_code
+
+
+def _unwritable(problem: OSError) -> int:
+    """Nobody can be told on stdout; whatever was recorded stays recorded."""
+    reason = os.strerror(problem.errno).lower() if problem.errno else "unknown reason"
+    with suppress(OSError):
+        sys.stderr.write(f"{ErrorCode.STORAGE_FULL.value}: The output could not be written: {reason}.\n")
+    return 1
 
 
 def _usage_error(words: list[str], problem: click.ClickException) -> int:

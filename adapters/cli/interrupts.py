@@ -15,6 +15,7 @@ from types import FrameType
 
 from ...domain.limits import STOP_SECONDS
 from ..runtime.execution import Interrupted
+from . import early
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -35,6 +36,8 @@ def interruptible() -> Iterator[None]:
     with _main_thread_woken():
         earlier = {one: signal.signal(one, stop) for one in _SIGNALS}
         try:
+            if early.pending:
+                stop(early.pending[0], None)
             yield
         finally:
             for one, handler in earlier.items():

@@ -25,6 +25,7 @@ from .quoting import literal, table_name
 
 REPLICA = "embedded"
 _POLL_SECONDS = 0.05
+_OPENINGS_MAX = 5
 _CONNECTION_SETTINGS = "SET max_query_size = 16777216, max_ast_elements = 1000000, max_expanded_ast_elements = 1000000"
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class EmbeddedPlatform:
         self._wait_seconds = wait_seconds
         self._thread = EngineThread()
         self._session: Any = None
+        self._refused = 0
 
     @property
     def replicas(self) -> tuple[str, ...]:
@@ -163,6 +165,9 @@ class EmbeddedPlatform:
                 return holder
             if folder.is_full(self._folder):
                 raise folder.storage_full() from None
+            self._refused += 1
+            if self._refused < _OPENINGS_MAX:  # a holder may have been gone again before it could be seen
+                return folder.Holder()
             failed = engine_errors.engine_failed(error, "opening the engine's folder")
             raise (_damaged(failed.engine_code) if failed.code is ErrorCode.INTERNAL else failed) from None
         return None
@@ -170,7 +175,7 @@ class EmbeddedPlatform:
     def _open_here(self) -> None:
         global _open_folder
         session = engine_session.open_session(self._folder)
-        self._session, _open_folder = session, self._folder
+        self._session, _open_folder, self._refused = session, self._folder, 0
         session.query(_CONNECTION_SETTINGS)
 
     def _close(self) -> None:

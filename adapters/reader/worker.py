@@ -21,6 +21,7 @@ from .request import ReadRequest, decode_request
 
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.02
+_OPENINGS_MAX = 5
 _ANSWER_SECONDS = 0.25  # kept back from the budget for the answer's own way
 
 
@@ -62,12 +63,14 @@ def _observe(request: ReadRequest) -> Reply:
 
 def _open(path: Path, deadline: float) -> Any:
     """A session, or None when the folder stayed locked until the deadline."""
+    refused = 0
     while True:
         if folder.seen_holder(path) is None:
             try:
                 return engine_session.open_session(path)
             except engine_errors.RAISED:
-                if folder.locked_by(path) is None:
+                refused = refused + 1 if folder.locked_by(path) is None else 0
+                if refused >= _OPENINGS_MAX:  # before that, a holder may have been gone again before it could be seen
                     raise
         if time.monotonic() >= deadline:
             return None

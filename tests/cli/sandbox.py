@@ -167,10 +167,11 @@ def ended(process: subprocess.Popen[str], seconds: float = 60) -> Ended:
         process.kill()
         out, err = process.communicate()
         raise AssertionError(f"it did not end within {seconds} s; stdout {out[:500]!r}, stderr {err[:500]!r}") from None
+    out = out or ""  # None where the caller gave another stdout
     assert "Traceback" not in err + out, err[-3000:]
     assert CANARY not in err + out, "a row's value was printed"
     assert len(err.encode()) <= 4096 + 1, f"{len(err.encode())} bytes on stderr"
-    return Ended(process.returncode, out or "", err or "")
+    return Ended(process.returncode, out, err)
 
 
 def engine_rows(folder: Path, table: str = "rows") -> list[Row] | None:

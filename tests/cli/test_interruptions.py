@@ -5,6 +5,7 @@ completes it. The recording composition holds the process at a point; the signal
 from __future__ import annotations
 
 import signal
+import sys
 import time
 
 import pytest
@@ -69,3 +70,31 @@ def test_a_second_signal_does_not_cut_the_document_off(sandbox: Sandbox) -> None
     stopped = ended(process)
     assert stopped.code in (130, 143)
     assert stopped.document["passed"] is False
+
+
+EARLY = """
+import os, signal, sys
+from dpone.adapters.cli import early
+early.note_signals()
+os.kill(os.getpid(), int(sys.argv[1]))
+from dpone.adapters.cli.entry import main
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_before_the_program_is_loaded_is_answered(sandbox: Sandbox, number: signal.Signals) -> None:
+    words = [str(int(number)), *sandbox.words()]
+    stopped = ended(sandbox.start(words, (sys.executable, "-c", EARLY)))
+    assert (stopped.code, stopped.document["passed"]) == (128 + number, False)
+    assert f"Stopped by {number.name}" in stopped.err
+    assert not sandbox.home.exists()
+
+
+@pytest.mark.parametrize("words", [["ops", "list"], ["ops", "list", "--format", "json"], ["audit", "verify"]])
+def test_an_output_that_cannot_be_written_is_said(sandbox: Sandbox, words: list[str]) -> None:
+    assert sandbox.run().code == 0
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        failed = ended(sandbox.start(words, stdout=full))
+    assert failed.code == 1
+    assert "could not be written" in failed.err

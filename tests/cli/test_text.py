@@ -99,8 +99,10 @@ def test_the_module_runs_as_the_command_does(sandbox: Sandbox) -> None:
 
 def _read_all(master: int, process: subprocess.Popen[str]) -> str:
     shown, deadline = b"", time.monotonic() + 30
+    waiting = select.poll()
+    waiting.register(master, select.POLLIN)
     while time.monotonic() < deadline:
-        ready, _, _ = select.select([master], [], [], 0.1)
+        ready = waiting.poll(100)
         if not ready and process.poll() is not None:
             break
         try:

@@ -1,0 +1,13 @@
+"""The installed program ``dpone``: takes care of signals first, then loads the command line."""
+
+from __future__ import annotations
+
+from . import early
+
+
+def main() -> None:
+    """Run ``dpone`` and leave the process with its exit code."""
+    early.note_signals()
+    from .entry import main as run
+
+    run()
