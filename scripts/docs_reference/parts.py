@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from . import classes, cli, document, figures, hashes, limits, manifest, states
+from . import classes, cli, document, figures, hashes, limits, manifest, states, values
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "cli": cli.commands,
@@ -23,6 +23,8 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "transitions": states.transitions,
     "next-steps": states.next_steps,
     "typed-hash": hashes.vectors,
+    "values-clickhouse": values.clickhouse,
+    "values-postgres": values.postgres,
     "figures": figures.figures,
 }
 
