@@ -37,3 +37,9 @@ def test_what_needs_nothing_heavy_imports_nothing_heavy(words: list[str]) -> Non
 
 def test_the_measurement_sees_what_is_imported() -> None:
     assert "ruamel" in imported("validate", str(ROOT / "examples" / "batch" / "flights.batch.yaml"))
+
+
+def test_validating_a_manifest_imports_no_engine_no_driver_and_no_ledger() -> None:
+    found = imported("validate", str(ROOT / "examples" / "batch" / "flights.batch.yaml"))
+    assert "ruamel" in found
+    assert found & {"chdb", "pyarrow", "pandas", "numpy", "psycopg", "clickhouse_driver", "eventsourcing"} == set()

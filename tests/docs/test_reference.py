@@ -12,6 +12,8 @@ import click
 import pytest
 
 from dpone.domain.errors import ErrorCode
+from dpone.domain.process import SourceType
+from dpone.domain.types import SUPPORTED
 
 from .pages import ROOT
 
@@ -75,7 +77,9 @@ def _commands(group: click.Group, context: click.Context) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", ["reference/faults.md", "reference/certified.md", "how-to/add-a-transition.md"])
+@pytest.mark.parametrize(
+    "page", ["reference/faults.md", "reference/certified.md", "how-to/add-a-transition.md", "how-to/connections.md"]
+)
 def test_every_test_that_a_page_names_exists(page: str) -> None:
     everything = "\n".join(path.read_text(encoding="utf-8") for path in TESTS)
     names = re.findall(r"`(test_[a-z0-9_]+)`", text_of(page))
@@ -83,6 +87,18 @@ def test_every_test_that_a_page_names_exists(page: str) -> None:
     paths = re.findall(r"`(tests/[a-zA-Z0-9_./]+)`", text_of(page))
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert names or paths
+
+
+def test_every_supported_type_and_every_source_has_its_values_written_down() -> None:
+    page = text_of("reference/values.md")
+    of_targets, of_servers = page.split("## ClickHouse servers")
+    for kind in re.findall(r"[A-Z][A-Za-z]+[0-9]*", SUPPORTED):
+        assert kind in of_servers, kind
+    for kind in ("Float32", "Float64", "Bool", "String", "Date", "Date32", "DateTime", "DateTime64", "Decimal", "UUID"):
+        assert re.search(rf"^\| [^|]*`{kind}\b", of_targets, re.MULTILINE), kind
+    titles = [line.removeprefix("## ").lower() for line in page.splitlines() if line.startswith("## ")]
+    for source in SourceType:
+        assert any(title.startswith(source.value) for title in titles), source
 
 
 def test_every_dependency_says_why() -> None:
