@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -183,3 +185,87 @@ def test_a_configuration_that_cannot_be_kept_is_refused() -> None:
 
     with pytest.raises(DponeError, match="at most 262144 are kept"):
         semantic(process)
+
+
+FULL = Process(
+    "a",
+    SourceSpec(
+        SourceType.POSTGRES,
+        connection_ref="ref",
+        table=SourceTable("t", "s"),
+        options=default_options(SourceType.POSTGRES),
+        resolved_path="/a",
+    ),
+    SinkSpec("embedded", "d", "t", cluster=ClusterSpec("c"), engine="ReplicatedMergeTree"),
+    QualitySpec((GateSpec("g", GateType.MIN_ROWS, parameters={"rows": 1}),), AcceptanceSpec(enabled=True)),
+)
+NOT_SEMANTIC = {
+    "depends_on": ("b",),
+    "selector": "s.a",
+    "source.resolved_path": "/b",
+    "sink.max_source_bytes": 5,
+    "sink.keep_generations": 5,
+}
+"""The whole list, each with another value. Host, user and password behind a reference are no part of a process."""
+OTHER_VALUES: dict[str, Any] = {
+    "name": "b",
+    "source.type": SourceType.CLICKHOUSE,
+    "source.connection_ref": "other",
+    "source.path": "b",
+    "source.table": SourceTable("t", "other"),
+    "source.query": "SELECT 1",
+    "source.options": {"extra_columns": "ignore"},
+    "sink.connection_ref": "other",
+    "sink.database": "other",
+    "sink.table": "other",
+    "sink.columns": (Column("a", "UInt8"),),
+    "sink.schema_change": SchemaChange.ADD,
+    "sink.staging_database": "s",
+    "sink.durable": True,
+    "sink.lineage": True,
+    "sink.engine": "MergeTree",
+    "sink.order_by": ("a",),
+    "sink.partition_by": "a",
+    "sink.cluster": ClusterSpec("other"),
+    "quality.gates": (GateSpec("g", GateType.MIN_ROWS, parameters={"rows": 2}),),
+    "quality.acceptance.enabled": False,
+    "quality.acceptance.mode": AcceptanceMode.WARN_ONLY,
+    "quality.acceptance.capture_source": False,
+    "quality.acceptance.capture_staged": False,
+    "quality.acceptance.capture_target": False,
+    "quality.acceptance.row_count": False,
+    "quality.acceptance.null_counts": ("a",),
+    "quality.acceptance.distinct_counts": ("a",),
+}
+
+
+def every_field(value: Any, within: str = "") -> Iterator[str]:
+    """The dotted names of a process's fields, as deep as they are ours."""
+    for field in fields(value):
+        inner, name = getattr(value, field.name), f"{within}{field.name}"
+        if isinstance(inner, SourceSpec | SinkSpec | QualitySpec | AcceptanceSpec):
+            yield from every_field(inner, f"{name}.")
+        else:
+            yield name
+
+
+def changed(value: Any, name: str, new: Any) -> Any:
+    first, _, rest = name.partition(".")
+    return replace(value, **{first: changed(getattr(value, first), rest, new) if rest else new})
+
+
+def test_every_field_either_counts_or_is_listed_as_not_counting() -> None:
+    assert {*every_field(FULL)} == NOT_SEMANTIC.keys() | OTHER_VALUES.keys()
+
+
+@pytest.mark.parametrize("name", OTHER_VALUES)
+def test_a_field_that_counts_changes_the_digest_and_is_named(name: str) -> None:
+    old, new = semantic(FULL), semantic(changed(FULL, name, OTHER_VALUES[name]))
+
+    assert semantic_digest(old) != semantic_digest(new)
+    assert [found for found in differences(old, new) if found.startswith(name.removesuffix(".enabled"))]
+
+
+@pytest.mark.parametrize("name", NOT_SEMANTIC)
+def test_a_field_that_does_not_count_changes_nothing(name: str) -> None:
+    assert semantic(changed(FULL, name, NOT_SEMANTIC[name])) == semantic(FULL)
