@@ -20,6 +20,7 @@ ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
     "stage": loads.staging,
     "replay": commands.replay,
     "help": commands.help_text,
+    "validate": commands.validate,
     "ledger": ledger.appends,
     "rebuild": ledger.rebuild,
     "memory": memory.peaks,

@@ -33,3 +33,11 @@ def help_text(rounds: int) -> Iterator[Row]:
     plain = [sys.executable, "-c", "pass"]
     values = [timed([DPONE, "--help"]).cpu - timed(plain).cpu / 2 for _ in range(rounds + 1)]
     yield Row("dpone --help, CPU", "s", tuple(values[1:]), 0.15)
+
+
+def validate(rounds: int) -> Iterator[Row]:
+    """CPU seconds of ``dpone validate`` for the flights."""
+    plain = [sys.executable, "-c", "pass"]
+    words = [DPONE, "validate", str(CHECKOUT / MANIFEST)]
+    values = [timed(words).cpu - timed(plain).cpu / 2 for _ in range(rounds + 1)]
+    yield Row("dpone validate, CPU", "s", tuple(values[1:]), 0.4)

@@ -54,14 +54,20 @@ def test_odd_names_are_kept(tmp_path: Path) -> None:
 def test_three_and_four_slashes_mean_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     create_store(path)
+    found = set()
     for url in (f"sqlite://{path}", f"sqlite:///{path}"):
-        open_ledger(url, create=False, codec=CODEC).close()
+        with open_ledger(url, create=False, codec=CODEC) as ledger:
+            found.add(ledger.ledger_id)
+    assert len(found) == 1
 
 
 def test_closing_twice_is_harmless(tmp_path: Path) -> None:
-    ledger = open_ledger(sqlite_url(tmp_path / "ledger.sqlite"), create=True, codec=CODEC)
+    url = sqlite_url(tmp_path / "ledger.sqlite")
+    ledger = open_ledger(url, create=True, codec=CODEC)
     ledger.close()
     ledger.close()
+    with open_ledger(url, create=False, codec=CODEC) as again:
+        assert again.ledger_id == ledger.ledger_id
 
 
 def test_the_room_opens_without_the_library() -> None:

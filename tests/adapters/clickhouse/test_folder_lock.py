@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -59,14 +60,21 @@ def test_a_holder_that_leaves_is_waited_for(tmp_path: Path, hold: Hold) -> None:
     hold(tmp_path, 0.5)
     platform = EmbeddedPlatform(tmp_path, wait_seconds=10)
     platform.acquire()
+    assert folder.seen_holder(tmp_path) == _this_process()
     platform.release()
+    assert folder.seen_holder(tmp_path) is None
 
 
 def test_a_killed_holder_leaves_no_lock(tmp_path: Path, hold: Hold) -> None:
     hold(tmp_path, 30).kill()
     platform = EmbeddedPlatform(tmp_path, wait_seconds=10)
     platform.acquire()
+    assert folder.seen_holder(tmp_path) == _this_process()
     platform.release()
+
+
+def _this_process() -> folder.Holder:
+    return folder.Holder(os.getpid(), Path("/proc/self/comm").read_text().strip())
 
 
 def test_a_holder_that_the_kernel_does_not_show_is_another_process(

@@ -339,28 +339,21 @@ def test_the_flights_example_declares_the_data_as_it_is() -> None:
     assert Path(flights.source.resolved_path).resolve() == EXAMPLES.parent.resolve() / ".demo" / "flights.csv.zip"
 
 
-# --------------------------------------------------------------------------------------------------------------- speed
+# ------------------------------------------------------------------------------------------------------------- imports
 
 
-def test_loading_costs_little_and_imports_no_engine() -> None:
+def test_loading_imports_no_engine() -> None:
     program = """
-import sys, time
+import sys
 from pathlib import Path
 from dpone.adapters.manifest import load_manifest
 load_manifest(Path(sys.argv[1]))
-heavy = {"chdb", "pyarrow", "rich", "eventsourcing", "click"} & set(sys.modules)
-print(time.process_time(), *heavy)
+print(*({"chdb", "pyarrow", "rich", "eventsourcing", "click"} & set(sys.modules)))
 """
     command = [sys.executable, "-c", program, str(EXAMPLES / "batch/flights.batch.yaml")]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    runs = [
-        subprocess.run(command, capture_output=True, check=True, timeout=60, text=True, env=plain).stdout
-        for _ in range(3)
-    ]
-    seconds = [float(run.split()[0]) for run in runs]
-
-    assert all(len(run.split()) == 1 for run in runs)
-    assert min(seconds) < 0.4  # measured 0.13; the bound leaves room for a busy machine
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True, env=plain)
+    assert done.stdout.split() == []
 
 
 def test_unknown_words_in_great_number_cost_little(write: Write) -> None:
