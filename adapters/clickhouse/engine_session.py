@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .descriptors import raise_limit
 from .observation_sql import Rows, rows_from_json
 
 _CONFIGURATIONS = ("config.xml", "config.yaml", "config.yml")
@@ -27,7 +26,6 @@ def load() -> None:
 def open_session(folder: Path) -> Any:
     """A chdb session on ``folder``, an absolute path. Raises RuntimeError when it cannot be opened."""
     load()
-    raise_limit()
     with _elsewhere(folder), _stderr_closed():
         from chdb.session import Session
 

@@ -1,20 +1,14 @@
-"""A long run opens the engine's folder again and again; the descriptors that it loses must not end the run."""
+"""The engine loses 9 to 18 descriptors whenever it is opened, filled and closed: a long run must not end of it.
+
+The engine's import raises the soft limit to the hard one by itself. Where a new version of it no longer does, this
+fails, and the product has to.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-_LIMITED = """
-import resource, sys
-soft, hard, wanted = (int(word) for word in sys.argv[1:4])
-resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-from dpone.adapters.clickhouse.descriptors import raise_limit
-print(raise_limit(wanted), *resource.getrlimit(resource.RLIMIT_NOFILE))
-"""
 
 _LOADS = """
 import os, resource, sys
@@ -34,23 +28,9 @@ print(len(os.listdir("/proc/self/fd")))
 """
 
 
-def answer(code: str, *words: object) -> list[int]:
-    command = [sys.executable, "-c", code, *map(str, words)]
+def test_load_after_load_in_one_process_outlives_the_usual_limit(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _LOADS, str(tmp_path / "data")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    return [int(word) for word in done.stdout.split()]
-
-
-@pytest.mark.parametrize(
-    ("soft", "hard", "wanted", "then"),
-    [(256, 2048, 65_536, 2048), (256, 2048, 1024, 1024), (512, 512, 1024, 512), (900, 1024, 600, 900)],
-)
-def test_the_soft_limit_goes_up_within_the_hard_one_and_never_down(
-    soft: int, hard: int, wanted: int, then: int
-) -> None:
-    assert answer(_LIMITED, soft, hard, wanted) == [then, then, hard]
-
-
-def test_an_engine_that_is_opened_for_load_after_load_outlives_the_usual_limit(tmp_path: Path) -> None:
-    (left_open,) = answer(_LOADS, tmp_path / "data")
-    assert left_open > 96, "the engine no longer loses descriptors: this room is not needed any more"
+    left_open = int(done.stdout)
+    assert left_open > 96, "the engine no longer loses descriptors: this test guards nothing any more"
