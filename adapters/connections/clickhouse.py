@@ -18,7 +18,7 @@ from typing import Any, Final
 from ...domain.errors import DponeError
 from .connection import Connection
 from .params import Check, checked_params, file, flag, one_of, require_kind, seconds, text
-from .refusals import invalid, refused
+from .refusals import Unanswered, invalid, refused
 
 KIND: Final = "clickhouse"
 CONNECT_SECONDS: Final = 10.0
@@ -119,12 +119,14 @@ def failing(connection: Connection) -> Iterator[None]:
             "pip install 'clickhouse-driver[lz4,zstd]'",
         ) from None
     except (errors.Error, OSError, EOFError, ValueError) as error:
-        if isinstance(error.__context__, ssl.SSLError):
+        # The driver turns it into an error of its own: its text (which is looked at, never passed on) begins with this.
+        if str(getattr(error, "message", "")).startswith("[SSL"):
             raise _tls_refused(connection) from None
         raise refused(
             connection.reference,
             "cannot be reached: no ClickHouse server answers the native protocol there",
             "Check that the server runs, and the host and port (9000; 9440 with TLS) of the connection.",
+            Unanswered,
         ) from None
 
 

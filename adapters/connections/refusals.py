@@ -9,6 +9,10 @@ from ...domain.errors import DponeError, ErrorCode
 _UNTOUCHED = "Nothing was read or changed."
 
 
+class Unanswered(DponeError):
+    """Nothing answers where the connection points: unlike any other refusal, this may pass by itself."""
+
+
 def not_found(reference: str, looked_for: Sequence[str]) -> DponeError:
     """No provider knows the reference."""
     return DponeError(
@@ -24,9 +28,9 @@ def invalid(where: str, problem: str, remedy: str) -> DponeError:
     return DponeError(ErrorCode.REQUEST_INVALID, f"{where} {problem}.", safe=_UNTOUCHED, next=remedy)
 
 
-def refused(reference: str, problem: str, remedy: str) -> DponeError:
-    """The server was not reached, or did not let us in."""
-    return DponeError(
+def refused(reference: str, problem: str, remedy: str, kind: type[DponeError] = DponeError) -> DponeError:
+    """The server was not reached (:class:`Unanswered`), or did not let us in."""
+    return kind(
         ErrorCode.CONNECTION_REFUSED,
         f"The connection {reference!r} {problem}.",
         safe="Nothing of the source was published; the live table is as it was.",
