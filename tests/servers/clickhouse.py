@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .certificates import Certificates
 from .processes import free_port, removed, started, stop
 
 PASSWORD = "s3cr3t-c4n4ry-ch"
@@ -30,8 +31,18 @@ _CONFIG = """<yandex>
   <mark_cache_size>67108864</mark_cache_size>
   <timezone>UTC</timezone>
   <mlock_executable>false</mlock_executable>
+  {tls}
 </yandex>
 """
+_TLS = """<tcp_port_secure>{port}</tcp_port_secure>
+  <openSSL><server>
+    <certificateFile>{certificate}</certificateFile>
+    <privateKeyFile>{key}</privateKeyFile>
+    <verificationMode>none</verificationMode>
+    <loadDefaultCAFile>false</loadDefaultCAFile>
+    <cacheSessions>false</cacheSessions>
+    <disableProtocols>sslv2,sslv3</disableProtocols>
+  </server></openSSL>"""
 _USERS = """<yandex>
   <profiles>
     <default><max_threads>2</max_threads>
@@ -56,11 +67,18 @@ _USERS = """<yandex>
 
 @dataclass(slots=True)
 class ClickHouseServer:
-    """A running server; ``execute`` runs one statement as the default user."""
+    """A running server; ``execute`` runs one statement as the default user. ``secure_port`` 0: it speaks no TLS."""
 
     port: int
     folder: Path
     process: subprocess.Popen[bytes]
+    secure_port: int = 0
+
+    def set_password(self, password: str) -> None:
+        """A new password for the user ``reader``; the server looks at its users' file every two seconds."""
+        draft = self.folder / "users.draft"
+        draft.write_text(_USERS.format(password=password))
+        draft.replace(self.folder / "users.xml")
 
     def execute(self, statement: str, rows: Any = None) -> Any:
         """One statement on a connection of its own; ``rows`` for an INSERT … VALUES."""
@@ -82,6 +100,10 @@ def _execute(port: int, statement: str, rows: Any = None, seconds: float = 30) -
         return client.execute(statement, rows) if rows is not None else client.execute(statement)
 
 
+def _tls(certificates: Certificates, port: int) -> str:
+    return _TLS.format(port=port, certificate=certificates.certificate, key=certificates.key)
+
+
 def _answers(port: int) -> bool:
     with contextlib.suppress(Exception):
         return bool(_execute(port, "SELECT 1", seconds=1) == [(1,)])
@@ -89,14 +111,15 @@ def _answers(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def clickhouse_server() -> Iterator[ClickHouseServer]:
-    """Start one, yield it, end it and take its folder away."""
+def clickhouse_server(certificates: Certificates | None = None) -> Iterator[ClickHouseServer]:
+    """Start one (with certificates also on a port with TLS), yield it, end it and take its folder away."""
     folder = Path(tempfile.mkdtemp(prefix="dpone-test-clickhouse-"))
     process: subprocess.Popen[bytes] | None = None
     try:
         for _ in range(_STARTS):
-            port = free_port()
-            (folder / "config.xml").write_text(_CONFIG.format(folder=folder, port=port))
+            port, secure_port = free_port(), free_port() if certificates else 0
+            tls = _tls(certificates, secure_port) if certificates else ""
+            (folder / "config.xml").write_text(_CONFIG.format(folder=folder, port=port, tls=tls))
             (folder / "users.xml").write_text(_USERS.format(password=PASSWORD))
             command = [str(shutil.which("clickhouse-server")), f"--config-file={folder}/config.xml"]
             process = started(command, folder, lambda port=port: _answers(port))  # type: ignore[misc]
@@ -104,7 +127,7 @@ def clickhouse_server() -> Iterator[ClickHouseServer]:
                 break
         if process is None:
             raise RuntimeError("clickhouse-server did not start")
-        yield ClickHouseServer(port, folder, process)
+        yield ClickHouseServer(port, folder, process, secure_port)
     finally:
         if process is not None:
             stop(process)

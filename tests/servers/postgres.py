@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .certificates import Certificates
 from .processes import free_port, removed, started, stop, unprivileged
 
 PASSWORD = "s3cr3t-c4n4ry-pg"
@@ -63,9 +64,21 @@ def _answers(port: int) -> bool:
     return False
 
 
+def _tls(certificates: Certificates, folder: Path, user: str | None) -> dict[str, Any]:
+    """Settings with copies that only the server's user may read, as it demands."""
+    settings: dict[str, Any] = {"ssl": "on"}
+    for name, path in (("ssl_cert_file", certificates.certificate), ("ssl_key_file", certificates.key)):
+        copy = Path(shutil.copyfile(path, folder / path.name))
+        copy.chmod(0o600)
+        if user is not None:
+            shutil.chown(copy, user)
+        settings[name] = copy
+    return settings
+
+
 @contextlib.contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Start one, yield it, end it and take its folder away."""
+def postgres_server(certificates: Certificates | None = None) -> Iterator[PostgresServer]:
+    """Start one (with certificates it offers TLS), yield it, end it and take its folder away."""
     folder, programs, user = Path(tempfile.mkdtemp(prefix="dpone-test-postgres-")), binaries(), unprivileged()
     if programs is None:
         raise RuntimeError("PostgreSQL is not installed")
@@ -96,7 +109,14 @@ def postgres_server() -> Iterator[PostgresServer]:
             env={"PATH": os.defpath},
         )
         port = free_port()
-        settings = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder, "fsync": "off"}
+        settings: dict[str, Any] = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": folder,
+            "fsync": "off",
+        }
+        if certificates is not None:
+            settings |= _tls(certificates, folder, user)
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         process = started(
             [str(programs / "postgres"), "-D", str(folder / "data"), *options], folder, lambda: _answers(port), user
