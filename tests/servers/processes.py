@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from scripts.cluster_servers.process import popen
+
 READY_SECONDS = 8.0
 STOP_SECONDS = 10.0
 
@@ -27,11 +29,11 @@ def free_port() -> int:
 def started(
     command: Sequence[str], folder: Path, is_ready: Callable[[], bool], user: str | None = None
 ) -> subprocess.Popen[bytes] | None:
-    """A process in a session of its own that answers, or None when it ended or stayed silent (and was ended)."""
-    with (folder / "server.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, user=user
-        )
+    """A process in a session of its own that answers, or None when it ended or stayed silent (and was ended).
+
+    It dies with this process, also when that is killed.
+    """
+    process = popen(command, folder, dies_with_us=True, user=user)
     end = time.monotonic() + READY_SECONDS
     while time.monotonic() < end and process.poll() is None:
         if is_ready():
