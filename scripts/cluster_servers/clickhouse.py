@@ -47,13 +47,14 @@ class ClickHouseReplica(Server):
             return bool(rows[0][0] > 0)
         return False
 
-    def wait_writable(self, seconds: float = 5.0) -> bool:
-        """Wait until no replicated table is read-only, as all are for a moment after their Keeper was away.
+    def wait_sessions(self, seconds: float) -> bool:
+        """Wait until every replicated table has a session with the Keeper; False when some have none by then.
 
-        False when some still are after ``seconds``: one whose Keeper path is lost stays so for good.
+        After the Keeper was away the tables try again every ten seconds (a constant of the server) and are read-only
+        until then.
         """
         deadline = time.monotonic() + seconds
-        while self.execute("SELECT count() FROM system.replicas WHERE is_readonly")[0][0] > 0:
+        while self.execute("SELECT count() FROM system.replicas WHERE is_session_expired")[0][0] > 0:
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.05)

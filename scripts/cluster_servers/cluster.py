@@ -33,14 +33,19 @@ class Cluster:
         return (self.keeper, *self.replicas)
 
     def start(self) -> None:
-        """Start what does not run, thaw what is frozen, and wait until all are ready. Raises NotStarted."""
+        """Start what does not run, thaw what is frozen, and wait until all are ready. Raises NotStarted.
+
+        A replica whose tables lost their Keeper is started again: they would wait up to ten seconds to look for it.
+        """
         for server in self.servers:
             server.thaw()
         self.keeper.start()
         start_together([replica for replica in self.replicas if not replica.is_alive])
         for replica in self.replicas:
             replica.wait_ready()
-            replica.wait_writable()
+            if not replica.wait_sessions(1.0):
+                replica.kill()
+                replica.start()
 
     def end(self) -> None:
         """End all at once. What they kept stays in the folder."""
