@@ -1,16 +1,18 @@
 """The closed table from a stored event's topic to its class, and the way there and back.
 
-A topic is a class's name. When a class must change it gets a successor with a topic of its own
-(``OperationAdmitted.v2``) and an upcaster; the old golden files stay. Stored data never chooses what is imported.
+A topic is a class's name. When a class must change, its successor is stored under a topic of its own
+(``InventoryAdmitted.v2``) and an upcaster turns what stands under the earlier topic into the fields of today; the old
+golden files stay. Stored data never chooses what is imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import events as e
-from .codec import decode, encode
+from . import platform_events as p
+from .codec import DecodeError, decode, encode
 
 OPERATION_EVENTS = (
     e.OperationAdmitted,
@@ -24,6 +26,7 @@ OPERATION_EVENTS = (
     e.CapsuleWritten,
     e.PublicationDispatched,
     e.PublicationFenced,
+    e.InventoryReduced,
     e.CommitProven,
     e.TargetPending,
     e.TargetObserved,
@@ -46,13 +49,72 @@ SLOT_EVENTS = (
     e.TableRetired,
     e.RetirementDeferred,
     e.SlotVacated,
+    p.InventoryChanged,
+    p.TableAdopted,
 )
-PLATFORM_EVENTS = (e.PlatformProvisioned, e.InventoryAdmitted)
+PLATFORM_EVENTS = (
+    p.PlatformProvisioned,
+    p.DatabasesAdded,
+    p.KeeperAttested,
+    p.InventoryAdmitted,
+    p.ReplicaExcluded,
+    p.InventoryRevoked,
+    p.EpochRaised,
+)
+
+Upcaster = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def _provisioned_v1(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 knew the embedded platform only: no cluster, and every database."""
+    return _with(data, cluster=None, databases=[])
+
+
+def _admitted_v1(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 named its replicas and said nothing else of them."""
+    names = data.get("replicas")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DecodeError("InventoryAdmitted.replicas: a list of names is expected")
+    records = [
+        {
+            "name": name,
+            "host": None,
+            "port": None,
+            "version": "",
+            "macros": {},
+            "shard_number": 1,
+            "replica_number": number,
+        }
+        for number, name in enumerate(names, start=1)
+    ]
+    return {**_with(data, internal_replication="embedded"), "replicas": records}
+
+
+def _with(data: Mapping[str, Any], **added: Any) -> dict[str, Any]:
+    """The data with fields that its version did not have. Raises DecodeError when it has one of them all the same."""
+    if not data.keys().isdisjoint(added):
+        raise DecodeError(f"unknown fields {sorted(data.keys() & added.keys())}")
+    return {**data, **added}
+
+
+UPCASTERS: Mapping[str, Upcaster] = {"PlatformProvisioned": _provisioned_v1, "InventoryAdmitted": _admitted_v1}
+"""An earlier topic → what turns its data into that of its class today."""
+
+_VERSIONS: Mapping[type[e.Event], tuple[str, ...]] = {
+    p.PlatformProvisioned: ("PlatformProvisioned", "PlatformProvisioned.v2"),
+    p.InventoryAdmitted: ("InventoryAdmitted", "InventoryAdmitted.v2"),
+}
+"""All topics of the classes that changed, oldest first: the last one is written, all are read."""
+
+_KINDS = (*OPERATION_EVENTS, *SHARED_EVENTS, *SLOT_EVENTS, *PLATFORM_EVENTS)
 
 EVENT_TYPES: Mapping[str, type[e.Event]] = {
-    kind.__name__: kind for kind in (*OPERATION_EVENTS, *SHARED_EVENTS, *SLOT_EVENTS, *PLATFORM_EVENTS)
+    topic: kind for kind in _KINDS for topic in _VERSIONS.get(kind, (kind.__name__,))
 }
 """The closed table: the only classes that stored data can become."""
+
+TOPICS: Mapping[type[e.Event], str] = {kind: topic for topic, kind in EVENT_TYPES.items()}
+"""The topic under which each class is written."""
 
 
 def event_to_data(event: e.Event) -> dict[str, Any]:
@@ -66,4 +128,9 @@ def event_from_data(topic: str, data: Any) -> e.Event:
     kind = EVENT_TYPES.get(topic)
     if kind is None:
         raise ValueError(f"unknown event {topic[:60]!r}")
-    return decode(kind, data)
+    upcast = UPCASTERS.get(topic)
+    if upcast is None:
+        return decode(kind, data)
+    if not isinstance(data, Mapping):
+        raise DecodeError(f"{topic}: an object is expected")
+    return decode(kind, upcast(data))

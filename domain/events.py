@@ -155,6 +155,14 @@ class PublicationFenced(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryReduced(Event):
+    """These replicas were excluded from the platform since: the operation does not speak of them any more."""
+
+    attempt: int
+    excluded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitProven(Event):
     """Evidence: every replica holds the new generation as the target and no statement can take it back."""
 
@@ -367,23 +375,3 @@ class SlotVacated(Event):
 
     operation: str
     live: str | None
-
-
-# -------------------------------------------------------------------------------------------------- the platform
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlatformProvisioned(Event):
-    """The platform's minted id stands on the platform together with this ledger's id and epoch."""
-
-    platform_id: str
-    kind: str
-    ledger_id: str
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventoryAdmitted(Event):
-    """These replicas hold the platform's targets."""
-
-    replicas: tuple[str, ...]

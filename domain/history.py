@@ -8,6 +8,7 @@ from uuid import UUID
 
 from . import events as e
 from . import operation, platform, slot
+from . import platform_events as p
 from .errors import IllegalTransition
 from .identity import operation_id, platform_stream, slot_id
 from .ports import Recorded
@@ -33,7 +34,7 @@ def _fold(events: Sequence[e.Event]) -> UUID:
         case e.SlotOpened(target=target):
             reduce(slot.evolve, events, slot.TargetSlot())
             return slot_id(target)
-        case e.PlatformProvisioned(platform_id=platform_id):
+        case p.PlatformProvisioned(platform_id=platform_id):
             reduce(platform.evolve, events, platform.Platform())
             return platform_stream(platform_id)
         case first:

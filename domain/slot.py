@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from . import events as e
+from . import platform_events as p
 from .errors import IllegalTransition
 from .tables import TableDefinition, TableIdentity, TargetRef
 
@@ -35,7 +36,10 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The generation that was last proven live, and the predecessors that are kept, newest first."""
+    """The generation that was last proven live, or an adopted table, which no operation published.
+
+    ``operation`` and ``run_id`` are empty for an adopted table.
+    """
 
     generation: str
     operation: str
@@ -43,20 +47,25 @@ class Live:
     rows: int
     definition: TableDefinition
     identities: Mapping[str, TableIdentity]
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A predecessor: by which replica it bears which name, and its identity there."""
+    """A predecessor: by which replica it bears which name, and its identity there. An adopted one is never dropped."""
 
     generation: str
     names: Mapping[str, str]
     identities: Mapping[str, TableIdentity]
+    adopted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSlot:
-    """State of one target's stream at ``version`` (0: never opened)."""
+    """State of one target's stream at ``version`` (0: never opened).
+
+    ``inventory`` is the platform's as the last change of it said, None when it did not change since the slot is open.
+    """
 
     version: int = 0
     target: TargetRef | None = None
@@ -66,6 +75,7 @@ class TargetSlot:
     kept: tuple[Kept, ...] = ()
     retirements: Mapping[str, e.RetirementOpened] = field(default_factory=dict)
     deferred: Mapping[str, str] = field(default_factory=dict)
+    inventory: tuple[str, ...] | None = None
 
 
 def evolve(slot: TargetSlot, event: e.Event) -> TargetSlot:
@@ -103,6 +113,8 @@ def _evolve(slot: TargetSlot, event: e.Event) -> TargetSlot:
             return slot
         case e.RetirementOpened():
             _demand(event.name not in slot.retirements, event, "this retirement is open already")
+            adopted = [item for item in slot.kept if item.adopted and event.name in item.names.values()]
+            _demand(not adopted, event, "an adopted table is never dropped by itself")
             kept = tuple(item for item in slot.kept if event.name not in item.names.values())
             return replace(slot, retirements={**slot.retirements, event.name: event}, kept=kept)
         case e.TableRetired():
@@ -119,6 +131,10 @@ def _evolve(slot: TargetSlot, event: e.Event) -> TargetSlot:
             _demand_holder(slot, event, event.operation)
             _demand(slot.guard is None, event, "a guard is held")
             return replace(slot, holder=None)
+        case p.InventoryChanged():
+            return _change_inventory(slot, event)
+        case p.TableAdopted():
+            return _adopt(slot, event)
         case _:
             raise _illegal(event, "it does not belong to a slot")
 
@@ -141,8 +157,55 @@ def _publish(slot: TargetSlot, event: e.GenerationPublished) -> TargetSlot:
     live = Live(event.generation, event.operation, event.run_id, event.rows, event.definition, event.identities)
     kept = slot.kept
     if slot.live is not None and event.sealed:
-        kept = (Kept(slot.live.generation, event.sealed, slot.live.identities), *kept)
+        kept = (Kept(slot.live.generation, event.sealed, slot.live.identities, slot.live.adopted), *kept)
     return replace(slot, live=live, kept=kept)
+
+
+def _change_inventory(slot: TargetSlot, event: p.InventoryChanged) -> TargetSlot:
+    """A replica may leave while the slot is held; one may come only while nobody holds it."""
+    replicas = frozenset(event.replicas)
+    _demand(replicas.issuperset(event.admitted), event, "what was admitted is not in the inventory")
+    _demand(slot.holder is None or not event.admitted, event, "an operation holds the slot")
+    known = slot.live.identities if slot.live is not None else {}
+    _demand(event.live.keys() == (replicas if slot.live is not None else set()), event, "the live table is not known")
+    same = all(event.live[name] == known[name] for name in replicas & known.keys())
+    _demand(same, event, "the live table is another one")
+    live = replace(slot.live, identities=event.live) if slot.live is not None else None
+    kept = tuple(_kept_on(item, replicas) for item in slot.kept)
+    retirements = {name: _retirement_on(item, replicas) for name, item in slot.retirements.items()}
+    due = {name: item for name, item in retirements.items() if item.identities}
+    return replace(
+        slot,
+        live=live,
+        kept=tuple(item for item in kept if item.names),
+        retirements=due,
+        deferred={name: reason for name, reason in slot.deferred.items() if name in due},
+        inventory=tuple(sorted(replicas)),
+    )
+
+
+def _kept_on(kept: Kept, replicas: frozenset[str]) -> Kept:
+    names = {replica: name for replica, name in kept.names.items() if replica in replicas}
+    return replace(kept, names=names, identities={name: kept.identities[name] for name in names})
+
+
+def _retirement_on(retirement: e.RetirementOpened, replicas: frozenset[str]) -> e.RetirementOpened:
+    here = {name: identity for name, identity in retirement.identities.items() if name in replicas}
+    return replace(retirement, identities=here)
+
+
+def _adopt(slot: TargetSlot, event: p.TableAdopted) -> TargetSlot:
+    _demand(slot.holder is None, event, "an operation holds the slot")
+    _demand(slot.guard is None, event, "a guard is held")
+    _demand(event.target == slot.target, event, "it speaks of another target")
+    if event.generation is None:
+        absent = event.definition is None and event.rows is None and not event.identities
+        _demand(absent, event, "a table without a generation")
+        return replace(slot, live=None)
+    if event.definition is None or event.rows is None or not event.identities:
+        raise _illegal(event, "a generation without its table")
+    live = Live(event.generation, "", "", event.rows, event.definition, event.identities, adopted=True)
+    return replace(slot, live=live)
 
 
 def _demand_holder(slot: TargetSlot, event: e.Event, operation: str) -> None:

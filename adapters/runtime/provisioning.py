@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ...domain import events as e
+from ...domain import platform_events as p
 from ...domain.codec import DecodeError, decode, parse_strict
 from ...domain.errors import AppendConflict, DponeError, ErrorCode, LedgerFailed
 from ...domain.identity import platform_stream
+from ...domain.platform import EMBEDDED
 from ...domain.ports import Clock, StreamAppend
 
 if TYPE_CHECKING:
@@ -111,14 +112,19 @@ def _record(ledger: EventLedger, marker: Marker, clock: Clock) -> None:
     stream = platform_stream(marker.platform_id)
     if ledger.read(stream):
         return
-    provisioned = e.PlatformProvisioned(
+    provisioned = p.PlatformProvisioned(
         at=clock.now(),
         platform_id=marker.platform_id,
-        kind="embedded",
+        kind=EMBEDDED,
         ledger_id=marker.ledger_id,
         epoch=marker.epoch,
+        cluster=None,
+        databases=(),
     )
-    admitted = e.InventoryAdmitted(at=clock.now(), replicas=(REPLICA,))
+    itself = p.AdmittedReplica(
+        name=REPLICA, host=None, port=None, version="", macros={}, shard_number=1, replica_number=1
+    )
+    admitted = p.InventoryAdmitted(at=clock.now(), replicas=(itself,), internal_replication=EMBEDDED)
     try:
         ledger.append([StreamAppend(stream, 0, (provisioned, admitted))])
     except AppendConflict:

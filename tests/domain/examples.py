@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpone.domain import events as e
+from dpone.domain import platform_events as p
 from dpone.domain.capsule import (
     FORMAT_V1,
     FORMAT_V2,
@@ -248,6 +249,10 @@ def proven(attempt: int = 1, replicas: tuple[str, ...] = REPLICAS, generation: s
     )
 
 
+def reduced(*excluded: str, attempt: int = 1) -> e.InventoryReduced:
+    return e.InventoryReduced(at=AT, attempt=attempt, excluded=excluded)
+
+
 def pending(attempt: int = 1, guard: str = GUARD) -> e.TargetPending:
     return e.TargetPending(at=AT, generation=GENERATION, attempt=attempt, guard=guard)
 
@@ -408,10 +413,81 @@ LIVE = (*HELD, published())
 GUARDED = (*LIVE, acquired())
 DONE = (*LIVE, vacated())
 
-PLATFORM = (
-    e.PlatformProvisioned(at=AT, platform_id="platform-1", kind="embedded", ledger_id=RECEIPT, epoch=1),
-    e.InventoryAdmitted(at=AT, replicas=REPLICAS),
-)
+
+def replica(name: str, number: int = 1) -> p.AdmittedReplica:
+    """A server of a cluster of one shard."""
+    return p.AdmittedReplica(
+        name=name,
+        host="127.0.0.1",
+        port=9000 + number,
+        version="18.16.1",
+        macros={"replica": name, "shard": "01"},
+        shard_number=1,
+        replica_number=number,
+    )
+
+
+def provisioned(databases: tuple[str, ...] = ("sales",), kind: str = "cluster") -> p.PlatformProvisioned:
+    return p.PlatformProvisioned(
+        at=AT,
+        platform_id="platform-1",
+        kind=kind,
+        ledger_id=RECEIPT,
+        epoch=1,
+        cluster="replay_cluster" if kind == "cluster" else None,
+        databases=databases,
+    )
+
+
+def attested(*names: str, czxid: str = "4294967301") -> p.KeeperAttested:
+    seen = dict.fromkeys(names, "4294967301")
+    return p.KeeperAttested(at=AT, path="/attest/1", czxid=czxid, seen=seen, keeper=("127.0.0.1:2181",), by=BY)
+
+
+def inventory(*names: str) -> p.InventoryAdmitted:
+    replicas = tuple(replica(name, number) for number, name in enumerate(names, start=1))
+    return p.InventoryAdmitted(at=AT, replicas=replicas, internal_replication="proven")
+
+
+def excluded(name: str) -> p.ReplicaExcluded:
+    return p.ReplicaExcluded(at=AT, replica=name, reviewed_by="Ada", reason="its disk is gone", by=BY)
+
+
+def revoked() -> p.InventoryRevoked:
+    return p.InventoryRevoked(at=AT, reviewed_by="Ada", reason="the cluster is being rebuilt", by=BY)
+
+
+def epoch_raised(epoch: int = 2) -> p.EpochRaised:
+    return p.EpochRaised(at=AT, ledger_id=RECEIPT, epoch=epoch, reason="the ledger was moved", reviewed_by=None, by=BY)
+
+
+def databases_added(*databases: str) -> p.DatabasesAdded:
+    return p.DatabasesAdded(at=AT, databases=databases, by=BY)
+
+
+def inventory_changed(*names: str, admitted: tuple[str, ...] = (), live: str | None = "new") -> p.InventoryChanged:
+    shown = identities(live, names) if live is not None else {}
+    return p.InventoryChanged(at=AT, replicas=names, admitted=admitted, live=shown)
+
+
+def adopted(*names: str, generation: str | None = OTHER_GENERATION) -> p.TableAdopted:
+    """A table that every named replica shows; with ``generation`` None, that there is none."""
+    return p.TableAdopted(
+        at=AT,
+        target=KEY.target,
+        generation=generation,
+        definition=DEFINITION if generation is not None else None,
+        rows=7 if generation is not None else None,
+        identities=identities("adopted", names) if generation is not None else {},
+        reviewed_by="Ada",
+        reason="it was altered by hand",
+        by=BY,
+    )
+
+
+PROVISIONED = (provisioned(),)
+ATTESTED = (*PROVISIONED, attested("replica_1", "replica_2", "replica_3"))
+ADMITTED = (*ATTESTED, inventory("replica_1", "replica_2"))
 
 
 def one_of_every_event() -> tuple[e.Event, ...]:
@@ -434,5 +510,11 @@ def one_of_every_event() -> tuple[e.Event, ...]:
         table_retired(),
         deferred(),
         vacated(),
-        *PLATFORM,
+        *ADMITTED,
+        databases_added("marts"),
+        excluded("replica_2"),
+        revoked(),
+        epoch_raised(),
+        inventory_changed("embedded", "replica_2", admitted=("replica_2",)),
+        adopted("embedded"),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import rfc8785
 
 from dpone.domain import capsule
-from dpone.domain.event_table import event_to_data
+from dpone.domain.event_table import TOPICS, event_to_data
 
 from . import examples as x
 
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 def contents() -> Mapping[str, bytes]:
     """Every golden file's name and the bytes that today's code writes."""
-    events = {type(event).__name__: event for event in x.one_of_every_event()}
+    events = {TOPICS[type(event)]: event for event in x.one_of_every_event()}
     files = {f"{topic}.json": rfc8785.dumps(event_to_data(event)) for topic, event in events.items()}
     for version, observes in ((1, False), (2, True)):
         core = x.core(observes=observes)
