@@ -27,6 +27,7 @@ OPERATION_EVENTS = (
     e.PublicationDispatched,
     e.PublicationFenced,
     e.InventoryReduced,
+    e.InventoryReduced,
     e.CommitProven,
     e.TargetPending,
     e.TargetObserved,

@@ -6,9 +6,12 @@ one name as a destination and a late statement cannot hit what it was not writte
 
 from __future__ import annotations
 
+import re
+
 from .limits import TABLE_NAME_BYTES_MAX
 
 _PREFIX = "__dpone_"
+_GENERATION = re.compile(r"__dpone_.*_([0-9a-f]{32})_[acp][a-z0-9_]*", re.DOTALL)
 _FENCE_DIGITS = 12
 
 
@@ -20,6 +23,17 @@ def generation_prefix(table: str, generation: str) -> str:
 def candidate_name(table: str, generation: str, epoch: int, fence: int) -> str:
     """The new generation's table before it is swapped in: made by attempt ``fence`` for publication ``epoch``."""
     return f"{generation_prefix(table, generation)}c{epoch}_{fence}"
+
+
+def arm_name(table: str, generation: str, epoch: int, fence: int) -> str:
+    """Where a rename puts the candidate first: only the statement of attempt ``fence`` for ``epoch`` names it."""
+    return f"{generation_prefix(table, generation)}a{epoch}_{fence}"
+
+
+def generation_of(name: str) -> str | None:
+    """The 32 hexadecimal digits of the generation that a name of this product carries; None for any other name."""
+    match = _GENERATION.fullmatch(name)
+    return match[1] if match is not None else None
 
 
 def predecessor_name(table: str, generation: str) -> str:

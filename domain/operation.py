@@ -206,6 +206,8 @@ def _evolve(op: Operation, event: e.Event) -> Operation:
             return _dispatch(op, event)
         case e.PublicationFenced():
             return _fence(op, event)
+        case e.InventoryReduced():
+            return _reduce(op, event)
         case e.CommitProven():
             return _prove(op, event)
         case e.TargetPending():
@@ -304,6 +306,14 @@ def _fence(op: Operation, event: e.PublicationFenced) -> Operation:
     _current_generation(op, event, event.generation)
     _check(event.epoch == op.publication.epoch + 1, event, "its epoch is not the next one")
     return replace(op, publication=replace(op.publication, fenced=event.candidate))
+
+
+def _reduce(op: Operation, event: e.InventoryReduced) -> Operation:
+    _demand(op, event, op.state not in (State.NEW, State.COMPLETE, State.FAILED, State.RETIRED))
+    _check_attempt(op, event, event.attempt)
+    excluded = set(event.excluded)
+    _check(bool(excluded) and excluded < set(op.inventory), event, "it does not leave some of the replicas")
+    return replace(op, inventory=tuple(replica for replica in op.inventory if replica not in excluded))
 
 
 def _prove(op: Operation, event: e.CommitProven) -> Operation:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .tables import Column, Metrics, Observation, ReplicaLook, TableDefinition, TableIdentity, TargetRef
@@ -139,17 +140,33 @@ class Source(Protocol):
 # ---------------------------------------------------------------------------------------------------------- target
 
 
+class SwapForm(StrEnum):
+    """What a publication statement does. Each can succeed once only: afterwards its first step finds no table.
+
+    An exchange alone undoes itself when it runs again, which is why what it leaves under the candidate's name is
+    sealed. The obvious order of a rename, ``table TO predecessor, candidate TO table``, would leave no live table
+    where the candidate has been fenced off: so the candidate moves first, to a name that only this statement uses.
+    """
+
+    EXCHANGE = "EXCHANGE"  # candidate and table
+    RENAME = "RENAME"  # candidate TO arm, table TO predecessor, arm TO table
+    FIRST = "FIRST"  # candidate TO arm, arm TO table: there is no table yet
+
+
 @dataclass(frozen=True, slots=True)
 class Swap:
     """One publication statement, sent once.
 
-    ``exchange`` swaps ``candidate`` and ``table``; otherwise ``candidate`` is renamed to ``table`` (no table before).
+    ``replicas`` empty: to all of them, by one statement of the cluster; otherwise to each of these directly.
     """
 
     database: str
     table: str
     candidate: str
-    exchange: bool
+    arm: str
+    predecessor: str
+    form: SwapForm
+    replicas: tuple[str, ...] = ()
 
 
 class TargetPlatform(Protocol):
@@ -180,12 +197,24 @@ class TargetPlatform(Protocol):
         """Every replica's tables named ``table`` or bearing one of this product's names for it."""
         ...
 
+    def exchanges(self, database: str) -> bool:
+        """Whether two tables of this database can be exchanged; where not, publishing is a guarded rename."""
+        ...
+
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
-        """Create one empty table (and its database, if missing). Fails when the name exists."""
+        """Create one empty table on every replica. Fails when the name exists.
+
+        On a cluster its Keeper path belongs to the generation that the name carries
+        (:func:`~dpone.domain.names.generation_of`) and to no other.
+        """
         ...
 
     def fill(self, database: str, name: str, columns: Sequence[Column], batches: Iterable[RecordBatch]) -> None:
-        """Insert all batches, synced to disk before it returns."""
+        """Insert all batches, synced to disk before it returns. No batch is ever sent again."""
+        ...
+
+    def synchronise(self, database: str, name: str) -> None:
+        """Wait, within a bound, until every replica holds the very same rows. Raises EngineFailed."""
         ...
 
     def observe(self, database: str, name: str, columns: Sequence[Column], metrics: Metrics) -> Observation:
@@ -197,7 +226,23 @@ class TargetPlatform(Protocol):
         ...
 
     def swap(self, swap: Swap) -> None:
-        """Send one publication statement."""
+        """Send one publication statement, once. Whatever it answers, only a look says what became of it."""
+        ...
+
+    def reported(self, candidate: str) -> Mapping[str, str]:
+        """What the servers say became of statements that name this candidate, by replica.
+
+        For a person alone: such reports are trimmed, lost and configurable. Never raises.
+        """
+        ...
+
+    def rebuild(
+        self, replica: str, database: str, name: str, definition: TableDefinition, identity: TableIdentity
+    ) -> None:
+        """Make a generation again on a replica that lost it, from the other replicas, under this name.
+
+        Synchronised and compared when it returns. Raises EngineFailed.
+        """
         ...
 
     def rename(self, replica: str, database: str, old: str, new: str) -> None:
@@ -214,18 +259,21 @@ class TargetPlatform(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """What a reader process is asked: one table, by name and expected identity, and what to count."""
+    """What a reader process is asked: one table, by name and expected identity on every replica, and what to count.
+
+    One replica is scanned, the first by name; all of them are looked at before and after.
+    """
 
     database: str
     table: str
-    identity: TableIdentity
+    identities: Mapping[str, TableIdentity]
     columns: tuple[Column, ...]
     metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """One reader's answer. The identity was the same before and after the scan."""
+    """One reader's answer. The identities were the same before and after the scan."""
 
     observation: Observation
     replica: str

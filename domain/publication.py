@@ -1,9 +1,10 @@
 """Settling a publication: what every replica shows, and the one next thing that is safe to do.
 
-The order is: look; any unreachable or foreign replica stops everything; where all hold the new generation, seal what
-a late statement could still use and look again; where some do not, rename the new table there to a name that only
-this attempt knows (the fence), look again, and dispatch the next epoch to those replicas alone. Nothing here is ever
-derived from what was sent: only from what is seen.
+The order is: look; any foreign or unreachable replica stops everything; where a replica lost the new table, make it
+again from the others; where all hold the new generation, seal what a late statement could still use and look again;
+where some do not, rename the new table there to a name that only this attempt knows (the fence), look again, and
+dispatch the next epoch to those replicas alone. Nothing here is ever derived from what was sent: only from what is
+seen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from .names import generation_prefix, is_candidate_name, predecessor_name
+from .ports import SwapForm
 from .tables import ReplicaLook, TableIdentity
 
 
@@ -76,13 +78,27 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Redispatch:
-    """The fence holds on these replicas: record it, record the next epoch and send to each directly."""
+class Rebuild:
+    """These replicas lost the new table and another one has it: make it again under this attempt's name."""
 
     replicas: tuple[str, ...]
 
 
-Settlement = Stop | Seal | Proven | Fence | Redispatch
+@dataclass(frozen=True, slots=True)
+class Redispatch:
+    """The fence holds on these replicas: record it, record the next epoch and send to each directly."""
+
+    forms: Mapping[str, SwapForm]
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """The lagging replicas."""
+        return tuple(self.forms)
+
+
+Settlement = Stop | Seal | Proven | Fence | Rebuild | Redispatch
+
+_STOPS = (Standing.FOREIGN, Standing.UNREACHABLE)
 
 
 def classify(look: ReplicaLook, expected: Expectation) -> Standing:
@@ -113,8 +129,9 @@ def standings(looks: Sequence[ReplicaLook], expected: Expectation) -> dict[str, 
 
 def ready_to_dispatch(looks: Sequence[ReplicaLook], expected: Expectation, candidate: str) -> Stop | None:
     """None when every replica holds the expected predecessor and the candidate under its name."""
+    looks = _spoken_of(looks, expected)
     seen = standings(looks, expected)
-    for stop in (Standing.UNREACHABLE, Standing.FOREIGN, Standing.LOST):
+    for stop in (*_STOPS, Standing.LOST):
         if stop in seen.values():
             return Stop(stop, seen)
     for look in looks:
@@ -125,24 +142,48 @@ def ready_to_dispatch(looks: Sequence[ReplicaLook], expected: Expectation, candi
 
 
 def settle(
-    looks: Sequence[ReplicaLook], expected: Expectation, next_candidate: str, *, looked_after_seal: bool
+    looks: Sequence[ReplicaLook],
+    expected: Expectation,
+    next_candidate: str,
+    *,
+    looked_after_seal: bool,
+    exchanges: bool = True,
 ) -> Settlement:
     """The next safe thing. ``next_candidate`` is a name that only this attempt may use as a destination.
 
-    ``looked_after_seal`` tells that the previous answer was a Seal that has been carried out since: without a second
-    look a server that ran a statement twice would be sealed the wrong way round.
+    ``exchanges`` tells whether two tables can be exchanged here. ``looked_after_seal`` tells that the previous answer
+    was a Seal that has been carried out since: without a second look a server that ran a statement twice would be
+    sealed the wrong way round.
     """
+    looks = _spoken_of(looks, expected)
     seen = standings(looks, expected)
-    for stop in (Standing.UNREACHABLE, Standing.FOREIGN, Standing.LOST):
+    for stop in _STOPS:
         if stop in seen.values():
             return Stop(stop, seen)
+    lost = tuple(replica for replica, standing in seen.items() if standing is Standing.LOST)
+    if lost:
+        return Stop(Standing.LOST, seen) if len(lost) == len(seen) else Rebuild(lost)
     lagging = [look for look in looks if seen[look.replica] is not Standing.DESIRED]
     if lagging:
-        return _fence(lagging, expected, next_candidate)
+        return _fence(lagging, expected, next_candidate, exchanges=exchanges)
     return _seal(looks, expected, seen, looked_after_seal=looked_after_seal)
 
 
-def _fence(lagging: Sequence[ReplicaLook], expected: Expectation, next_candidate: str) -> Settlement:
+def swap_form(look: ReplicaLook, table: str, *, exchanges: bool) -> SwapForm:
+    """What a publication statement must do on a replica that looks like this."""
+    if table not in look.tables:
+        return SwapForm.FIRST
+    return SwapForm.EXCHANGE if exchanges else SwapForm.RENAME
+
+
+def _spoken_of(looks: Sequence[ReplicaLook], expected: Expectation) -> list[ReplicaLook]:
+    """A replica that was admitted after the operation is none of its business."""
+    return [look for look in looks if look.replica in expected.new]
+
+
+def _fence(
+    lagging: Sequence[ReplicaLook], expected: Expectation, next_candidate: str, *, exchanges: bool
+) -> Settlement:
     renames = []
     for look in lagging:
         name = find(look, expected.new[look.replica])
@@ -150,7 +191,7 @@ def _fence(lagging: Sequence[ReplicaLook], expected: Expectation, next_candidate
             renames.append(Rename(look.replica, name, next_candidate))
     if renames:
         return Fence(tuple(renames))
-    return Redispatch(tuple(look.replica for look in lagging))
+    return Redispatch({look.replica: swap_form(look, expected.table, exchanges=exchanges) for look in lagging})
 
 
 def _seal(

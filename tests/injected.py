@@ -82,6 +82,20 @@ class MemoryPlatform:
     def look(self, target: TargetRef) -> tuple[ReplicaLook, ...]:
         return tuple(ReplicaLook(replica, tables=dict(self.tables)) for replica in self.replicas)
 
+    def exchanges(self, database: str) -> bool:
+        return True
+
+    def synchronise(self, database: str, name: str) -> None:
+        return None
+
+    def reported(self, candidate: str) -> Mapping[str, str]:
+        return {}
+
+    def rebuild(
+        self, replica: str, database: str, name: str, definition: TableDefinition, identity: TableIdentity
+    ) -> None:
+        raise AssertionError("nothing is ever lost here")
+
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         self.tables[name] = TableIdentity(str(uuid4()), "sha256:" + "0" * 64)
 

@@ -14,6 +14,7 @@ import pytest
 from dpone.adapters.cli.entry import run_command
 from dpone.adapters.manifest import load_manifest
 from dpone.domain.configuration import semantic, semantic_digest
+from dpone.domain.ports import SwapForm
 
 from .injected import ROWS, Injected
 
@@ -84,7 +85,7 @@ def test_the_example_runs_as_written(manifest: Path, selector: str, command: Com
     assert evidence["acceptance"] == {"source": counted, "staged": counted, "target": counted}
     assert result["replay_details"]["target_commit"] == "proven"
     assert result["replay_details"]["governance"] == "complete"
-    assert [swap.exchange for swap in injected.platform.swaps] == [False]
+    assert [swap.form for swap in injected.platform.swaps] == [SwapForm.FIRST]
 
 
 @BOTH
@@ -111,7 +112,7 @@ def test_another_run_is_another_operation_and_swaps_once_more(
     command(*run_words(manifest, selector), composer=injected)
     code, second, _ = command(*run_words(manifest, selector, "demo_002"), composer=injected)
     assert (code, second["run_id"]) == (0, "demo_002")
-    assert [swap.exchange for swap in injected.platform.swaps] == [False, True]
+    assert [swap.form for swap in injected.platform.swaps] == [SwapForm.FIRST, SwapForm.EXCHANGE]
     code, first, _ = command(*run_words(manifest, selector), composer=injected)
     assert (code, first["result"]["error_code"]) == (1, "DPONE_REPLAY_QUALITY_EVIDENCE_MISMATCH")
     assert first["result"]["replay_details"]["successor"]["run_id"] == "demo_002"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ...domain.errors import DponeError, EngineBusy, EngineFailed, ErrorCode
 from ...domain.limits import DISTINCT_VALUES_MAX, ENGINE_WAIT_SECONDS
-from ...domain.ports import RecordBatch, Swap
+from ...domain.ports import RecordBatch, Swap, SwapForm
 from ...domain.tables import (
     Column,
     Metrics,
@@ -126,13 +126,35 @@ class EmbeddedPlatform:
         """Rows by replica."""
         return {REPLICA: self.observe(database, name, (), Metrics()).row_count}
 
+    def exchanges(self, database: str) -> bool:
+        """Always: its databases are Atomic, and :meth:`refusals` has probed the file system."""
+        return True
+
+    def synchronise(self, database: str, name: str) -> None:
+        """Nothing to wait for: there is one replica."""
+
     def swap(self, swap: Swap) -> None:
-        """Send the statement once. Raises EngineFailed; whether it took effect is then for ``look`` to say."""
+        """Send the statement once. Raises EngineFailed; whether it took effect is then for ``look`` to say.
+
+        A first publication is one plain rename: no queue can run it late, so it needs no arm.
+        """
         candidate, table = table_name(swap.database, swap.candidate), table_name(swap.database, swap.table)
-        if swap.exchange:
+        if swap.form is SwapForm.EXCHANGE:
             self._run("publishing", f"EXCHANGE TABLES {candidate} AND {table}")
-        else:
+        elif swap.form is SwapForm.FIRST:
             self._run("publishing", f"RENAME TABLE {candidate} TO {table}")
+        else:
+            raise ValueError("the embedded engine exchanges tables")
+
+    def reported(self, candidate: str) -> Mapping[str, str]:
+        """Nothing: there is no queue of statements."""
+        return {}
+
+    def rebuild(
+        self, replica: str, database: str, name: str, definition: TableDefinition, identity: TableIdentity
+    ) -> None:
+        """Never asked for: there is no other replica to rebuild from."""
+        raise ValueError("the embedded engine has one replica")
 
     def rename(self, replica: str, database: str, old: str, new: str) -> None:
         """Rename one table. Fails when ``new`` exists."""

@@ -88,13 +88,14 @@ def _limits(seconds: float) -> str:
 
 def _scan(session: Any, request: ReadRequest) -> Reply:
     plan = request.plan
+    (expected,) = plan.identities.values()  # the engine in process is one replica
     wanted = f"name = {literal(plan.table)}"
 
     def query(statement: str) -> observation_sql.Rows:
         return engine_session.ask(session, statement)
 
     def is_expected() -> bool:
-        return identity.read_identities(query, plan.database, wanted).get(plan.table) == plan.identity
+        return identity.read_identities(query, plan.database, wanted).get(plan.table) == expected
 
     if not is_expected():
         return Reply(request.nonce, Outcome.OTHER_TABLE)

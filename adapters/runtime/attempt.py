@@ -19,7 +19,7 @@ from ...domain.ports import Clock, Ids, Ledger, Reader, Source, StreamAppend, Ta
 from ...domain.publication import Expectation
 from ...domain.slot import TargetSlot
 from ...domain.steps import Attempt, Request, Step, superseded
-from ...domain.tables import TableDefinition
+from ...domain.tables import TableDefinition, TableIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,17 @@ class Running:
             raise defect("a step needs a publication")
         return self.operation.publication
 
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """The replicas that the operation speaks of: its own inventory, minus those excluded since."""
+        admitted = self.ports.platform.replicas
+        return tuple(replica for replica in self.operation.inventory if replica in admitted)
+
+    def identities(self) -> dict[str, TableIdentity]:
+        """The generation's table on each replica that the operation speaks of."""
+        known = self.generation.identities or {}
+        return {replica: known[replica] for replica in self.replicas if replica in known}
+
     def now(self) -> str:
         return self.ports.clock.now()
 
@@ -182,8 +193,7 @@ class Running:
             predecessor = publication.predecessor
         else:
             predecessor = self.slot.live.identities if self.slot.live is not None else {}
-        identities = self.generation.identities or {}
-        return Expectation(self.request.key.table, self.generation.id, identities, predecessor)
+        return Expectation(self.request.key.table, self.generation.id, self.identities(), predecessor)
 
     def _events(self, stream: UUID) -> Iterable[Event]:
         return (recorded.event for recorded in self.ports.ledger.read(stream))

@@ -20,7 +20,7 @@ def accept_receipt(running: Running) -> None:
                 attempt=running.fence,
                 generation=generation.id,
                 core_digest=generation.core_digest or "",
-                identities=generation.identities or {},
+                identities=running.identities(),
             )
         ]
     )
@@ -71,7 +71,7 @@ def validate_replay(running: Running) -> None:
         generation=generation.id,
         receipt=running.ports.ids.new(),
         core_digest=generation.core_digest or "",
-        identities=generation.identities or {},
+        identities=running.identities(),
     )
     running.append([started, validated], [validated])
     running.started()
@@ -93,9 +93,18 @@ def _retirements(running: Running) -> list[e.Event]:
 
 
 def _validate_live(running: Running) -> None:
-    key, generation = running.request.key, running.generation
-    expected = generation.identities or {}
+    key = running.request.key
+    expected = running.identities()
+    if not expected:
+        raise DponeError(
+            ErrorCode.EVIDENCE_MISMATCH,
+            "None of the replicas that this operation published to is admitted any more.",
+            safe="Nothing was read or changed.",
+            next="dpone platform status",
+        )
     for look in running.ports.platform.look(key.target):
+        if look.replica not in expected:
+            continue  # admitted later: prepared with the generation that was live then
         if not look.reachable:
             running.check_view_is_current()
             raise DponeError(

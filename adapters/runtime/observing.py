@@ -19,9 +19,7 @@ def observe(running: Running, step: Observe) -> None:
     core = generation.core
     if core is None or core.target_plan is None:
         raise defect("a target observation is not owed")
-    replica = running.ports.platform.replicas[0]
-    identity = (generation.identities or {})[replica]
-    plan = ReadPlan(key.database, key.table, identity, core.target_plan.columns, core.target_plan.metrics)
+    plan = ReadPlan(key.database, key.table, running.identities(), core.target_plan.columns, core.target_plan.metrics)
     running.ports.platform.release()
     try:
         result = running.ports.reader.observe(plan)

@@ -8,11 +8,12 @@ from typing import assert_never
 from ...domain import events as e
 from ...domain.errors import DponeError, EngineFailed, ErrorCode
 from ...domain.limits import EPOCHS_MAX
-from ...domain.names import candidate_name
-from ...domain.ports import Swap
+from ...domain.names import arm_name, candidate_name, predecessor_name
+from ...domain.ports import Swap, SwapForm
 from ...domain.publication import (
     Fence,
     Proven,
+    Rebuild,
     Redispatch,
     Rename,
     Seal,
@@ -21,7 +22,6 @@ from ...domain.publication import (
     ready_to_dispatch,
     settle,
 )
-from ...domain.tables import ReplicaLook
 from .attempt import Running
 from .claiming import leftover
 
@@ -40,7 +40,7 @@ def dispatch(running: Running) -> None:
         return
     if stop is not None:
         raise _stopped(running, stop)
-    exchange = bool(expected.predecessor)
+    exchange = bool(expected.predecessor) and running.ports.platform.exchanges(key.database)
     running.append(
         [
             e.PublicationDispatched(
@@ -49,24 +49,30 @@ def dispatch(running: Running) -> None:
                 epoch=1,
                 attempt=running.fence,
                 candidate=generation.candidate,
-                replicas=running.operation.inventory,
+                replicas=running.replicas,
                 exchange=exchange,
                 predecessor=expected.predecessor,
             )
         ]
     )
-    _send(running, exchange=exchange)
+    if exchange:
+        _send(running, SwapForm.EXCHANGE)
+    else:
+        _send(running, SwapForm.RENAME if expected.predecessor else SwapForm.FIRST)
 
 
 def settle_publication(running: Running) -> None:
     """Bring a dispatched publication to its proof, by what is seen alone."""
     platform, key = running.ports.platform, running.request.key
+    exchanges = platform.exchanges(key.database)
     looked_after_seal = False
     dispatches = 0
     for _ in range(_LOOKS_MAX):
         looks = platform.look(key.target)
         fresh = candidate_name(key.table, running.generation.id, running.publication.epoch + 1, running.fence)
-        settlement = settle(looks, running.expectation(), fresh, looked_after_seal=looked_after_seal)
+        settlement = settle(
+            looks, running.expectation(), fresh, looked_after_seal=looked_after_seal, exchanges=exchanges
+        )
         match settlement:
             case Stop():
                 raise _stopped(running, settlement)
@@ -76,11 +82,14 @@ def settle_publication(running: Running) -> None:
             case Fence():
                 _rename(running, settlement.renames)
                 looked_after_seal = False
+            case Rebuild():
+                _rebuild(running, settlement, fresh)
+                looked_after_seal = False
             case Redispatch():
                 dispatches += 1
                 if dispatches > _DISPATCHES_MAX or running.publication.epoch >= EPOCHS_MAX:
                     break
-                _redispatch(running, settlement, looks, fresh)
+                _redispatch(running, settlement, fresh)
                 looked_after_seal = False
             case Proven():
                 _prove(running, settlement)
@@ -97,27 +106,34 @@ def settle_publication(running: Running) -> None:
     )
 
 
-def _send(running: Running, *, exchange: bool) -> None:
-    key = running.request.key
+def _send(running: Running, form: SwapForm, replicas: tuple[str, ...] = ()) -> None:
+    key, generation, publication = running.request.key, running.generation.id, running.publication
+    swap = Swap(
+        database=key.database,
+        table=key.table,
+        candidate=publication.candidate,
+        arm=arm_name(key.table, generation, publication.epoch, running.fence),
+        predecessor=predecessor_name(key.table, generation),
+        form=form,
+        replicas=replicas,
+    )
     running.counters.swaps_sent += 1
     try:
-        running.ports.platform.swap(Swap(key.database, key.table, running.publication.candidate, exchange))
+        running.ports.platform.swap(swap)
     except EngineFailed:
         return  # whatever the reply said, only what the replicas show counts
 
 
-def _redispatch(running: Running, settlement: Redispatch, looks: Sequence[ReplicaLook], fresh: str) -> None:
-    key, fence = running.request.key, running.fence
-    exchange = any(key.table in look.tables for look in looks if look.replica in settlement.replicas)
-    epoch = running.publication.epoch + 1
-    generation = running.generation.id
+def _redispatch(running: Running, settlement: Redispatch, fresh: str) -> None:
+    """Only to replicas that have not swapped, to each directly: one that has must never get another swap."""
+    epoch, generation = running.publication.epoch + 1, running.generation.id
     running.append(
         [
             e.PublicationFenced(
                 at=running.now(),
                 generation=generation,
                 epoch=epoch,
-                attempt=fence,
+                attempt=running.fence,
                 candidate=fresh,
                 replicas=settlement.replicas,
             ),
@@ -125,23 +141,34 @@ def _redispatch(running: Running, settlement: Redispatch, looks: Sequence[Replic
                 at=running.now(),
                 generation=generation,
                 epoch=epoch,
-                attempt=fence,
+                attempt=running.fence,
                 candidate=fresh,
                 replicas=settlement.replicas,
-                exchange=exchange,
+                exchange=SwapForm.EXCHANGE in settlement.forms.values(),
                 predecessor=running.publication.predecessor,
             ),
         ]
     )
-    _send(running, exchange=exchange)
+    for form in SwapForm:
+        lagging = tuple(replica for replica, needed in settlement.forms.items() if needed is form)
+        if lagging:
+            _send(running, form, lagging)
+
+
+def _rebuild(running: Running, settlement: Rebuild, fresh: str) -> None:
+    generation, database = running.generation, running.request.key.database
+    for replica in settlement.replicas:
+        identity = (generation.identities or {})[replica]
+        running.ports.platform.rebuild(replica, database, fresh, generation.definition, identity)
 
 
 def _prove(running: Running, settlement: Proven) -> None:
     generation = running.generation
-    identities = generation.identities or {}
+    identities = running.identities()
     rows = max((generation.rows or {}).values(), default=0)
     running.append(
         [
+            *_reduced(running),
             e.CommitProven(
                 at=running.now(),
                 generation=generation.id,
@@ -166,6 +193,12 @@ def _prove(running: Running, settlement: Proven) -> None:
     running.counters.final_rows = rows
 
 
+def _reduced(running: Running) -> list[e.Event]:
+    """What was excluded from the platform since, so that the proof speaks of every replica that is left."""
+    excluded = tuple(replica for replica in running.operation.inventory if replica not in running.replicas)
+    return [e.InventoryReduced(at=running.now(), attempt=running.fence, excluded=excluded)] if excluded else []
+
+
 def _rename(running: Running, renames: Sequence[Rename]) -> None:
     for rename in renames:
         try:
@@ -184,6 +217,7 @@ def _stopped(running: Running, stop: Stop) -> DponeError:
     running.check_not_superseded()
     key = running.request.key
     shown = ", ".join(f"{replica}: {standing}" for replica, standing in sorted(stop.standings.items()))
+    shown += _reported(running)
     if stop.reason is Standing.FOREIGN:
         return DponeError(
             ErrorCode.FOREIGN_TARGET,
@@ -201,3 +235,12 @@ def _stopped(running: Running, stop: Stop) -> DponeError:
         next="Repeat the same command." if unreachable else f"dpone ops explain {running.request.operation}",
         cause=ErrorCode.REPLICA_UNREACHABLE if unreachable else ErrorCode.PUBLICATION_UNKNOWN,
     )
+
+
+def _reported(running: Running) -> str:
+    """What the servers' own reports add, for the person who reads the sentence."""
+    publication = running.operation.publication
+    if publication is None:
+        return ""
+    reports = running.ports.platform.reported(publication.candidate)
+    return "".join(f"; {replica} reported: {report}" for replica, report in sorted(reports.items()))

@@ -26,7 +26,7 @@ from ...domain.ports import ReadPlan, RecordBatch, SourceReading
 from ...domain.process import GateType, Process
 from ...domain.reply import reply_bytes_max
 from ...domain.steps import Rehearse
-from ...domain.tables import Metrics, Observation
+from ...domain.tables import Metrics, Observation, TableIdentity
 from .attempt import Running
 from .claiming import preflight
 from .failing import fail, gate_failure
@@ -52,14 +52,7 @@ def stage(running: Running) -> None:
             raise fail(running, error, role=e.Role.LEFTOVER) from error
         raise
     generation = running.generation
-    database, target = running.request.key.database, running.request.key.target
-    rows = dict(running.ports.platform.row_count(database, generation.candidate))
-    looks = running.ports.platform.look(target)
-    identities = {
-        look.replica: look.tables[generation.candidate] for look in looks if generation.candidate in look.tables
-    }
-    if len(identities) != len(looks):
-        raise EngineFailed(ErrorCode.PUBLICATION_UNKNOWN, "The candidate table was filled and is not everywhere now.")
+    rows, identities = _everywhere(running)
     running.counters.inserted_rows = max(rows.values(), default=0)
     running.append(
         [
@@ -75,6 +68,20 @@ def stage(running: Running) -> None:
             ),
         ]
     )
+
+
+def _everywhere(running: Running) -> tuple[dict[str, int], dict[str, TableIdentity]]:
+    """Rows and identity of the filled candidate, by replica, once every one of them holds the same."""
+    platform, key, candidate = running.ports.platform, running.request.key, running.generation.candidate
+    platform.synchronise(key.database, candidate)
+    rows = dict(platform.row_count(key.database, candidate))
+    looks = platform.look(key.target)
+    identities = {look.replica: look.tables[candidate] for look in looks if candidate in look.tables}
+    if not set(running.replicas) <= identities.keys() & rows.keys():
+        raise EngineFailed(ErrorCode.PUBLICATION_UNKNOWN, "The candidate table was filled and is not everywhere now.")
+    if len(set(rows.values())) != 1:
+        raise EngineFailed(ErrorCode.PUBLICATION_UNKNOWN, "The replicas hold different numbers of rows.")
+    return rows, identities
 
 
 def _check_again(running: Running) -> None:
@@ -96,12 +103,11 @@ def rehearse(running: Running, step: Rehearse) -> None:
     generation, database = running.generation, running.request.key.database
     process = running.operation.process
     metrics = staged_metrics(process)
-    replica = running.ports.platform.replicas[0]
-    identity = (generation.identities or {})[replica]
+    replica = running.replicas[0]
     columns = generation.definition.columns
     milliseconds = 0
     if step.by_reader:
-        plan = ReadPlan(database, generation.candidate, identity, columns, metrics)
+        plan = ReadPlan(database, generation.candidate, running.identities(), columns, metrics)
         running.warm_reader(2)  # the second one starts while the first one scans: it will observe the target
         running.ports.platform.release()
         try:
@@ -268,7 +274,7 @@ def _core(running: Running) -> CapsuleCore:
         schemas=SchemaDigests(
             source=generation.source_schema,
             payload=schema_digest(columns),
-            target=(generation.identities or {})[running.ports.platform.replicas[0]].digest,
+            target=running.identities()[running.replicas[0]].digest,
         ),
         gates=generation.gates or (),
         gates_passed=True,

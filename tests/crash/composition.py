@@ -126,6 +126,20 @@ class RecordedPlatform:
             self.points.note(f"live {self.live}")
         return looks
 
+    def exchanges(self, database: str) -> bool:
+        return self.inner.exchanges(database)
+
+    def synchronise(self, database: str, name: str) -> None:
+        self.inner.synchronise(database, name)
+
+    def reported(self, candidate: str) -> Mapping[str, str]:
+        return self.inner.reported(candidate)
+
+    def rebuild(
+        self, replica: str, database: str, name: str, definition: TableDefinition, identity: TableIdentity
+    ) -> None:
+        self._effect("rebuild", lambda: self.inner.rebuild(replica, database, name, definition, identity))
+
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         self._effect("create", lambda: self.inner.create(database, name, definition))
 

@@ -168,6 +168,16 @@ class TestPublication:
         given(*history).when(x.proven(replicas=("a", "b"))).then_illegal("every replica")
         assert given(*history).when(x.proven(replicas=three)).then(State.COMMITTED).target_commit == "proven"
 
+    def test_a_replica_excluded_since_is_spoken_of_no_more(self) -> None:
+        three = ("a", "b", "c")
+        history = (*x.UNTIL[State.NEW], x.admitted(replicas=three), *x.UNTIL[State.ADMITTED][1:])
+        operation = given(*history).when(x.reduced("c")).then(State.ADMITTED)
+        assert operation.inventory == ("a", "b")
+        given(*history).when(x.reduced()).then_illegal("some of the replicas")
+        given(*history).when(x.reduced(*three)).then_illegal("some of the replicas")
+        given(*history).when(x.reduced("d")).then_illegal("some of the replicas")
+        given(*history).when(x.reduced("c", attempt=2)).then_illegal("another attempt")
+
 
 class TestEndings:
     def test_failing_while_dispatched_is_illegal(self) -> None:

@@ -8,10 +8,12 @@ from itertools import product
 import pytest
 
 from dpone.domain.names import candidate_name, predecessor_name
+from dpone.domain.ports import SwapForm
 from dpone.domain.publication import (
     Expectation,
     Fence,
     Proven,
+    Rebuild,
     Redispatch,
     Rename,
     Seal,
@@ -98,13 +100,19 @@ class TestStandings:
 
 class TestEveryCombinationOfThreeReplicas:
     @pytest.mark.parametrize("seen", list(product(Standing, repeat=3)))
-    def test_it_stops_or_fences_or_seals(self, seen: tuple[Standing, ...]) -> None:
+    def test_it_stops_or_rebuilds_or_fences_or_seals(self, seen: tuple[Standing, ...]) -> None:
         answer = settled(*(look(replica, standing) for replica, standing in zip(THREE, seen, strict=True)))
-        stops = [stop for stop in (Standing.UNREACHABLE, Standing.FOREIGN, Standing.LOST) if stop in seen]
+        stops: list[Standing] = [stop for stop in (Standing.FOREIGN, Standing.UNREACHABLE) if stop in seen]
+        lost = tuple(r for r, standing in zip(THREE, seen, strict=True) if standing is Standing.LOST)
+        if not stops and len(lost) == len(THREE):
+            stops = [Standing.LOST]
         if stops:
             assert isinstance(answer, Stop)
             assert answer.reason is stops[0]
             assert answer.standings == dict(zip(THREE, seen, strict=True))
+            return
+        if lost:
+            assert answer == Rebuild(lost)
             return
         lagging = [r for r, standing in zip(THREE, seen, strict=True) if standing is not Standing.DESIRED]
         if lagging:
@@ -157,7 +165,20 @@ class TestTheProof:
 class TestTheFence:
     def test_the_next_epoch_goes_to_the_lagging_replicas_alone_once_the_fence_holds(self) -> None:
         looks = [sealed("a"), look("b", Standing.PREDECESSOR, FRESH), look("c", Standing.MISSING, FRESH)]
-        assert settled(*looks) == Redispatch(("b", "c"))
+        assert settled(*looks) == Redispatch({"b": SwapForm.EXCHANGE, "c": SwapForm.FIRST})
+
+    def test_where_tables_cannot_be_exchanged_a_guarded_rename_is_sent(self) -> None:
+        looks = [sealed("a"), look("b", Standing.PREDECESSOR, FRESH), look("c", Standing.MISSING, FRESH)]
+        answer = settle(looks, EXPECTED, FRESH, looked_after_seal=False, exchanges=False)
+        assert answer == Redispatch({"b": SwapForm.RENAME, "c": SwapForm.FIRST})
+
+    def test_a_rebuilt_table_stands_behind_the_fence_already(self) -> None:
+        rebuilt = ReplicaLook("c", tables={"t": old("c"), FRESH: new("c")})
+        assert settled(sealed("a"), sealed("b"), rebuilt) == Redispatch({"c": SwapForm.EXCHANGE})
+
+    def test_a_replica_that_was_admitted_later_is_none_of_its_business(self) -> None:
+        later = ReplicaLook("d", tables={"t": FOREIGN})
+        assert settled(*map(sealed, THREE), later, again=True) == Proven(dict.fromkeys(THREE, KEPT))
 
     def test_a_half_fenced_cluster_is_fenced_to_the_end_first(self) -> None:
         looks = [look("a", Standing.PREDECESSOR, FRESH), look("b", Standing.PREDECESSOR), sealed("c")]

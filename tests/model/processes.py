@@ -216,7 +216,7 @@ class _Reader:
         replica = world.replicas[0]
         fault = world.fault("reader")
         table = world.tables[replica].get(plan.table)
-        if fault or table is None or table.identity != plan.identity:
+        if fault or table is None or table.identity != plan.identities[replica]:
             raise ReaderFailed("No observation.", reaped=fault != "unreaped", fits=fault != "does not fit")
         return ReadResult(Observation(table.rows), replica, 5)
 
@@ -263,16 +263,35 @@ class _Platform:
         self.process.seen[replica] = seen
         return ReplicaLook(replica, tables=seen)
 
+    def exchanges(self, database: str) -> bool:
+        return self.world.exchanges
+
+    def synchronise(self, database: str, name: str) -> None:
+        if self.world.unreachable:
+            raise _broken("A replica does not answer.")
+
+    def reported(self, candidate: str) -> Mapping[str, str]:
+        return {}
+
+    def rebuild(
+        self, replica: str, database: str, name: str, definition: TableDefinition, identity: TableIdentity
+    ) -> None:
+        self.process.stepped.stop(f"rebuild {name} on {replica}")
+        promises.check_destination(self.process, name)
+        if replica in self.world.unreachable or not self.world.rebuild(replica, name, identity):
+            raise _broken("No good reply to CREATE.")
+
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         self.process.stepped.stop(f"create {name}")
         promises.check_destination(self.process, name)
         fault = self.world.fault("create")
         if fault == "lost" or self.world.unreachable:
             raise _broken("No reply to CREATE.")
+        identity = self.world.identity()
         for replica in self.replicas:
             if name in self.world.tables[replica]:
                 raise Violation(f"{name} exists")
-            self.world.create(replica, name)
+            self.world.create(replica, name, identity)
         if fault:
             raise _broken("No reply to CREATE.")
 
@@ -307,8 +326,9 @@ class _Platform:
 
     def swap(self, swap: Swap) -> None:
         self.process.stepped.stop(f"swap {swap.candidate}")
-        promises.check_touch(self.process, swap.table, self.replicas)
-        statements = [Statement(replica, swap) for replica in self.replicas]
+        replicas = swap.replicas or self.replicas
+        promises.check_touch(self.process, swap.table, replicas)
+        statements = [Statement(replica, swap) for replica in replicas]
         fault = self.world.fault("swap")
         failed = False
         for index, statement in enumerate(statements):

@@ -17,7 +17,7 @@ from dpone.domain.errors import AppendConflict
 from dpone.domain.events import Event
 from dpone.domain.identity import OperationKey, operation_id, slot_id
 from dpone.domain.operation import Operation
-from dpone.domain.ports import Recorded, StreamAppend, Swap
+from dpone.domain.ports import Recorded, StreamAppend, Swap, SwapForm
 from dpone.domain.slot import TargetSlot
 from dpone.domain.tables import TableIdentity, TargetRef
 
@@ -48,8 +48,7 @@ class Statement:
     swap: Swap
 
     def __str__(self) -> str:
-        kind = "EXCHANGE" if self.swap.exchange else "RENAME"
-        return f"{kind} {self.swap.candidate} on {self.replica}"
+        return f"{self.swap.form} {self.swap.candidate} on {self.replica}"
 
 
 @dataclass(slots=True)
@@ -91,6 +90,7 @@ class World:
     """Everything outside the processes."""
 
     replicas: tuple[str, ...]
+    exchanges: bool = True
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     tables: dict[str, dict[str, Table]] = field(default_factory=dict)
     pending: list[Statement] = field(default_factory=list)
@@ -116,21 +116,38 @@ class World:
     def live(self, replica: str) -> Table | None:
         return self.tables[replica].get(TARGET.table)
 
-    def create(self, replica: str, name: str) -> Table:
-        identity = TableIdentity(f"table-{self.number()}", "sha256:columns")
+    def identity(self) -> TableIdentity:
+        """A new table's: the same on every replica, as a Keeper path is."""
+        return TableIdentity(f"table-{self.number()}", "sha256:columns")
+
+    def create(self, replica: str, name: str, identity: TableIdentity) -> Table:
         table = Table(identity)
         self.tables[replica][name] = table
         return table
 
     def run(self, statement: Statement) -> bool:
-        """Whether the statement succeeded; when it fails it changes nothing."""
-        tables, candidate, target = self.tables[statement.replica], statement.swap.candidate, statement.swap.table
-        if statement.swap.exchange:
-            if candidate not in tables or target not in tables:
+        """Whether the statement succeeded. A rename of several tables is not undone when a later step fails."""
+        tables, swap = self.tables[statement.replica], statement.swap
+        if swap.form is SwapForm.EXCHANGE:
+            if swap.candidate not in tables or swap.table not in tables:
                 return False
-            tables[candidate], tables[target] = tables[target], tables[candidate]
+            tables[swap.candidate], tables[swap.table] = tables[swap.table], tables[swap.candidate]
             return True
-        return self.rename(statement.replica, candidate, target)
+        steps = [(swap.candidate, swap.arm), (swap.table, swap.predecessor), (swap.arm, swap.table)]
+        if swap.form is SwapForm.FIRST:
+            del steps[1]
+        if self.fault("cut"):
+            del steps[-1:]
+        return all(self.rename(statement.replica, old, new) for old, new in steps)
+
+    def rebuild(self, replica: str, name: str, identity: TableIdentity) -> bool:
+        """Make a table again from another replica that has it; it keeps its identity."""
+        copies = [table for other in self.replicas for table in self.tables[other].values()]
+        found = next((table for table in copies if table.identity == identity and table.filled), None)
+        if found is None or name in self.tables[replica]:
+            return False
+        self.tables[replica][name] = Table(identity, found.rows, filled=True)
+        return True
 
     def rename(self, replica: str, old: str, new: str) -> bool:
         tables = self.tables[replica]
@@ -142,7 +159,7 @@ class World:
     def meddle(self, replica: str) -> None:
         """Somebody else replaces the target's table by one of their own."""
         self.meddled = True
-        foreign = self.create(replica, TARGET.table)
+        foreign = self.create(replica, TARGET.table, self.identity())
         foreign.foreign = foreign.filled = True
 
     def holding(self, replica: str) -> Iterable[TableIdentity]:

@@ -9,7 +9,7 @@ import pytest
 from dpone.adapters.clickhouse import EmbeddedPlatform, definition_digest
 from dpone.adapters.clickhouse.identity import key_columns
 from dpone.domain.errors import EngineFailed, ErrorCode
-from dpone.domain.ports import Swap
+from dpone.domain.ports import Swap, SwapForm
 from dpone.domain.tables import Column, TableDefinition, TableIdentity, TargetRef
 
 GENERATION = "0123456789abcdef" * 2
@@ -66,11 +66,15 @@ def test_create_refuses_a_name_that_exists(platform: EmbeddedPlatform) -> None:
     assert _tables(platform) == before
 
 
+def _swap(form: SwapForm) -> Swap:
+    return Swap("db", "t", "candidate", "arm", "predecessor", form)
+
+
 def test_a_swap_exchanges_identities_and_sending_it_again_swaps_back(platform: EmbeddedPlatform) -> None:
     platform.create("db", "t", TableDefinition(TWO))
     platform.create("db", "candidate", TableDefinition(TWO))
     old, new = _tables(platform)["t"], _tables(platform, "candidate")["candidate"]
-    platform.swap(Swap("db", "t", "candidate", exchange=True))
+    platform.swap(_swap(SwapForm.EXCHANGE))
     assert _tables(platform)["t"] == new
     assert _tables(platform, "candidate")["candidate"] == old
 
@@ -78,11 +82,11 @@ def test_a_swap_exchanges_identities_and_sending_it_again_swaps_back(platform: E
 def test_a_first_publication_is_a_rename_that_never_replaces(platform: EmbeddedPlatform) -> None:
     platform.create("db", "candidate", TableDefinition(TWO))
     new = _tables(platform, "candidate")["candidate"]
-    platform.swap(Swap("db", "t", "candidate", exchange=False))
+    platform.swap(_swap(SwapForm.FIRST))
     assert _tables(platform)["t"] == new
     platform.create("db", "candidate", TableDefinition(TWO))
     with pytest.raises(EngineFailed):
-        platform.swap(Swap("db", "t", "candidate", exchange=False))
+        platform.swap(_swap(SwapForm.FIRST))
     assert _tables(platform)["t"] == new
 
 

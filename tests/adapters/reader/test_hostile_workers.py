@@ -13,7 +13,7 @@ from dpone.domain.errors import ReaderFailed
 from dpone.domain.ports import ReadPlan
 from dpone.domain.tables import Column, Metrics, TableIdentity
 
-PLAN = ReadPlan("db", "t", TableIdentity("id", "sha256:0"), (Column("a", "Int8"),), Metrics(("a",)))
+PLAN = ReadPlan("db", "t", {"embedded": TableIdentity("id", "sha256:0")}, (Column("a", "Int8"),), Metrics(("a",)))
 
 _PROLOGUE = """
 import json, os, signal, sys, time
@@ -107,7 +107,7 @@ def test_a_worker_that_is_slow_to_start_spends_the_budget(tmp_path: Path) -> Non
 
 def test_a_plan_larger_than_a_pipe_is_handed_over(tmp_path: Path) -> None:
     columns = tuple(Column(f"{i:04}" + "n" * 300, "Int8") for i in range(1000))
-    plan = ReadPlan("db", "t", PLAN.identity, (Column("a", "Int8"), *columns), PLAN.metrics)
+    plan = ReadPlan("db", "t", PLAN.identities, (Column("a", "Int8"), *columns), PLAN.metrics)
     script = "say_ready(); time.sleep(0.2); nonce = take()['nonce']; write(frame(body(nonce)))"
     assert _reader(tmp_path, script, 10).observe(plan).observation.row_count == 3
 

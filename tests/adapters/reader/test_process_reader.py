@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,7 +20,7 @@ from dpone.adapters.clickhouse import EmbeddedPlatform
 from dpone.adapters.reader import ProcessReader
 from dpone.domain.errors import ReaderFailed
 from dpone.domain.ports import ReadPlan
-from dpone.domain.tables import Column, Metrics, Observation, TableDefinition, TableIdentity, TargetRef
+from dpone.domain.tables import Column, Metrics, Observation, TableDefinition, TargetRef
 
 pa = pytest.importorskip("pyarrow")
 
@@ -49,7 +50,11 @@ def _plan(folder: Path, table: str, **changes: Any) -> ReadPlan:
     platform = EmbeddedPlatform(folder)
     identity = platform.look(TargetRef("", "db", table))[0].tables[table]
     platform.release()
-    given = {"identity": identity, "metrics": Metrics(("t`ext",), ("n", "t`ext"), typed_hash=True), **changes}
+    given = {
+        "identities": {"embedded": identity},
+        "metrics": Metrics(("t`ext",), ("n", "t`ext"), typed_hash=True),
+        **changes,
+    }
     return ReadPlan("db", table, columns=COLUMNS, **given)
 
 
@@ -98,9 +103,9 @@ def test_close_ends_an_unused_worker(folder: Path) -> None:
 
 @pytest.mark.parametrize("part", ["id", "digest"])
 def test_another_table_is_not_read(folder: Path, plan: ReadPlan, part: str) -> None:
-    identity = TableIdentity(**{"id": plan.identity.id, "digest": plan.identity.digest, part: "other"})
+    identity = replace(plan.identities["embedded"], **{part: "other"})
     with pytest.raises(ReaderFailed, match="not any more") as caught:
-        ProcessReader(folder).observe(_plan(folder, "t", identity=identity))
+        ProcessReader(folder).observe(_plan(folder, "t", identities={"embedded": identity}))
     assert (caught.value.reaped, caught.value.fits) == (True, True)
 
 
@@ -125,7 +130,7 @@ def test_a_scan_that_does_not_fit_is_told_apart(folder: Path) -> None:
     identity = platform.look(TargetRef("", "db", "large"))[0].tables["large"]
     platform.release()
     names = tuple(column.name for column in columns)
-    plan = ReadPlan("db", "large", identity, columns, Metrics((), names, typed_hash=True))
+    plan = ReadPlan("db", "large", {"embedded": identity}, columns, Metrics((), names, typed_hash=True))
     reader = _started_quickly(folder, budget=1.2)
     with pytest.raises(ReaderFailed) as caught:
         reader.observe(plan)
@@ -187,7 +192,7 @@ from dpone.domain.tables import Column, Metrics, TableIdentity
 reader = ProcessReader(Path(sys.argv[1]))
 reader.warm()
 print(reader._waiting[0]._process.pid, flush=True)
-reader.observe(ReadPlan("db", "t", TableIdentity("id", "digest"), (Column("n", "Int64"),), Metrics()))
+reader.observe(ReadPlan("db", "t", {"embedded": TableIdentity("id", "digest")}, (Column("n", "Int64"),), Metrics()))
 """
 
 
