@@ -27,7 +27,6 @@ OPERATION_EVENTS = (
     e.PublicationDispatched,
     e.PublicationFenced,
     e.InventoryReduced,
-    e.InventoryReduced,
     e.CommitProven,
     e.TargetPending,
     e.TargetObserved,
