@@ -132,6 +132,8 @@ def _shown(event: e.Event, operation: Operation) -> tuple[str, str, str] | None:
             return "done", "dispatched", f"one swap to {len(event.replicas)} replica{_s(len(event.replicas))}{again}"
         case e.PublicationFenced():
             return "done", "fenced", f"earlier statements can no longer succeed on {', '.join(event.replicas)}"
+        case e.InventoryReduced():
+            return "done", "fewer replicas", f"excluded since: {', '.join(event.excluded)}"
         case e.CommitProven():
             total = len(operation.inventory)
             return "done", "committed", f"proven on {len(event.identities)} of {total} replica{_s(total)}"

@@ -309,7 +309,7 @@ def _fence(op: Operation, event: e.PublicationFenced) -> Operation:
 
 
 def _reduce(op: Operation, event: e.InventoryReduced) -> Operation:
-    _demand(op, event, op.state not in (State.NEW, State.COMPLETE, State.FAILED, State.RETIRED))
+    _demand(op, event, op.state is State.DISPATCHED)
     _check_attempt(op, event, event.attempt)
     excluded = set(event.excluded)
     _check(bool(excluded) and excluded < set(op.inventory), event, "it does not leave some of the replicas")

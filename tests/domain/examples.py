@@ -496,6 +496,7 @@ def one_of_every_event() -> tuple[e.Event, ...]:
         *UNTIL[State.COMPLETE],
         staging_abandoned(),
         fenced(),
+        reduced("replica_2"),
         waived(),
         observation_abandoned(),
         failed(),

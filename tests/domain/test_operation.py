@@ -170,8 +170,8 @@ class TestPublication:
 
     def test_a_replica_excluded_since_is_spoken_of_no_more(self) -> None:
         three = ("a", "b", "c")
-        history = (*x.UNTIL[State.NEW], x.admitted(replicas=three), *x.UNTIL[State.ADMITTED][1:])
-        operation = given(*history).when(x.reduced("c")).then(State.ADMITTED)
+        history = (x.admitted(replicas=three), *x.UNTIL[State.DISPATCHED][1:])
+        operation = given(*history).when(x.reduced("c"), x.proven(replicas=("a", "b"))).then(State.COMMITTED)
         assert operation.inventory == ("a", "b")
         given(*history).when(x.reduced()).then_illegal("some of the replicas")
         given(*history).when(x.reduced(*three)).then_illegal("some of the replicas")
