@@ -20,7 +20,6 @@ from .events import CODEC, some
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("postgresql://user:secret@host/db", "not available in this release"),
         ("keeper://host:2181/root", "not available in this release"),
         ("keepermap://target/db", "not available in this release"),
         ("mysql://user:secret@host/db", "not one that this release knows"),
