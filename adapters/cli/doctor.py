@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,15 +19,22 @@ _MARKS = {"ok": "✔", "warning": "!", "problem": "✖"}
 
 
 @click.command(short_help="Check this installation.")
+@click.argument("manifest", type=click.Path(path_type=Path), required=False)
 @ledger_option
 @format_option
-def doctor(ledger: str | None, output: str) -> int:
-    """Check versions, home, ledger, engine and whether the reader's process can be started and ended here."""
-    from ..runtime.diagnosing import diagnose_installation
+def doctor(manifest: Path | None, ledger: str | None, output: str) -> int:
+    """Check versions, home, ledger, engine and whether the reader's process can be started and ended here.
+
+    With MANIFEST also every connection that it names: is it bound, and does its server let us in?
+    """
+    from ..manifest.load import load_manifest
+    from ..runtime.diagnosing import diagnose_connections, diagnose_installation
     from ..runtime.settings import settings_from
 
     try:
-        findings = diagnose_installation(settings_from(os.environ, ledger))
+        settings = settings_from(os.environ, ledger)
+        processes = load_manifest(manifest).processes if manifest is not None else ()
+        findings = diagnose_installation(settings) + diagnose_connections(processes, settings)
     except DponeError as error:
         print_failure("doctor", error, output)
         return error.exit_code

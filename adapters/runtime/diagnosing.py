@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from ... import __version__
+from ...domain.configuration import EMBEDDED, Process
 from ...domain.errors import DponeError
 from .provisioning import embedded_folder, read_marker
 from .settings import Settings
@@ -28,6 +30,28 @@ class Finding:
     status: str
     text: str
     fix: str | None = None
+
+
+def diagnose_connections(processes: Iterable[Process], settings: Settings) -> tuple[Finding, ...]:
+    """Whether every connection that these processes name is bound, and a server lets us in. Raises nothing."""
+    named: dict[str, str] = {}
+    for process in processes:
+        if process.source.connection_ref is not None:
+            named.setdefault(process.source.connection_ref, process.source.type.value)
+        if process.sink.connection_ref != EMBEDDED:
+            named.setdefault(process.sink.connection_ref, "clickhouse")
+    return tuple(_connection(reference, kind, settings) for reference, kind in named.items())
+
+
+def _connection(reference: str, kind: str, settings: Settings) -> Finding:
+    from ..connections.resolving import resolve
+
+    try:
+        driver = import_module(f"..connections.{kind}", __package__)
+        with driver.opened(resolve(reference, settings.environ)):
+            return Finding("connection", "ok", f"{reference}: a {kind} server answers")
+    except DponeError as error:
+        return Finding("connection", "problem", error.what, error.next)
 
 
 def diagnose_installation(settings: Settings) -> tuple[Finding, ...]:
