@@ -106,6 +106,10 @@ class LedgerFailed(DponeError):
     """The ledger cannot be opened, read or trusted."""
 
 
+class LedgerMissing(LedgerFailed):
+    """There is no ledger where one should be; it was not created."""
+
+
 class AppendConflict(LedgerFailed):
     """Another process appended to one of the streams first. Expected: the loop rebuilds and goes on."""
 

@@ -69,9 +69,9 @@ def _evolve(platform: Platform, event: e.Event) -> Platform:
         case p.PlatformProvisioned():
             return _provision(platform, event)
         case p.DatabasesAdded():
-            _demand(bool(platform.databases), event, "all databases belong to the platform already")
-            known = sorted({*platform.databases, *event.databases}) if event.databases else ()
-            return replace(platform, databases=tuple(known))
+            more = set(event.databases) > set(platform.databases) > set()
+            _demand(more, event, "it adds no database to a list of them")
+            return replace(platform, databases=tuple(sorted(event.databases)))
         case p.KeeperAttested():
             _demand(set(event.seen.values()) == {event.czxid}, event, "the replicas did not see the same node")
             return replace(platform, attested=frozenset(event.seen))

@@ -47,7 +47,7 @@ class PlatformProvisioned(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabasesAdded(Event):
-    """These databases belong to the platform as well; an empty list: all of them from now on."""
+    """These are all the platform's databases from now on: those that it had, and others."""
 
     databases: tuple[str, ...]
     by: By

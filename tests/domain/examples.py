@@ -512,7 +512,7 @@ def one_of_every_event() -> tuple[e.Event, ...]:
         deferred(),
         vacated(),
         *ADMITTED,
-        databases_added("marts"),
+        databases_added("marts", "sales"),
         excluded("replica_2"),
         revoked(),
         epoch_raised(),
