@@ -43,14 +43,16 @@ class FieldReader:
 
     def texts(self, block: Block) -> list[Any]:
         """One string array per wanted column. Raises SourceFailed with the line of the first row that is not right."""
-        settled = settle(block, self._width, self._dialect)
+        rows = settle(block, self._width, self._dialect)
         try:
             columns = self._columns(block.data)
         except pa.ArrowInvalid:
             columns = []
-        if columns and (settled or len(columns[0]) == _lines(block.data)):
+        if columns and len(columns[0]) == rows:
             return columns
-        check_layout(block, self._width, self._dialect)
+        rows = check_layout(block, self._width, self._dialect)  # perhaps a quoted field spans lines
+        if columns and len(columns[0]) == rows:
+            return columns
         raise unreadable(
             f"{shown(self._dialect.file)}: the rows from line {block.first_line} on cannot be told apart.",
             "Correct the file or source.options, then repeat the command.",
@@ -66,10 +68,6 @@ class FieldReader:
             convert_options=self._convert,
         )
         return [_one(column) for column in table.columns]
-
-
-def _lines(data: bytes) -> int:
-    return data.count(b"\n") + (not data.endswith(b"\n"))
 
 
 def _one(column: Any) -> Any:

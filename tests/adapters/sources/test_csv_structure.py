@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpone.adapters.sources.csv_fields import FieldReader
+from dpone.adapters.sources.csv_options import CsvOptions
 from dpone.adapters.sources.structure import Block, Dialect, blocks_of_rows, layout, row_line, settle
 from dpone.domain.errors import SourceFailed
 
@@ -15,6 +19,7 @@ DIALECT = Dialect("x.csv", b",", b'"')
 TEXTS = st.lists(
     st.sampled_from([b"a", b",", b'"', b'""', b"\n", b"\r\n", b"\r", b"\0", b'"q"', b'"a\nb"', b"1"]), max_size=24
 ).map(b"".join)
+READER = FieldReader(DIALECT, CsvOptions(null_values=()), 2, (0, 1))
 
 
 class Bad(Exception):
@@ -66,6 +71,32 @@ def test_the_scan_finds_what_a_walk_finds(data: bytes) -> None:
     assert list(zip(found.starts.tolist(), found.fields.tolist(), strict=True)) == expected
 
 
+ROWS = st.lists(
+    st.sampled_from(
+        [b"1,2\n", b'"a\nb",c\n', b'"x""y",\r\n', b'"",""\n', b",\n", b'"p",q\r\n', b'"\n\n",r\n', b"\n", b"3\n"]
+    ),
+    max_size=6,
+).map(b"".join)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.one_of(TEXTS, ROWS))
+def test_fields_are_those_of_the_walk_or_all_is_refused(data: bytes) -> None:
+    if not data:
+        return
+    try:
+        right = all(fields == 2 for _, fields in walk(data))
+    except Bad:
+        right = False
+    if not right:
+        with pytest.raises(SourceFailed, match="line "):
+            READER.texts(Block(data, 1))
+        return
+    read = [column.to_pylist() for column in READER.texts(Block(data, 1))]
+    rows = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
+    assert list(zip(*read, strict=True)) == [tuple(row) for row in rows]
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([b"1,2\n", b'"a\nb",c\n', b'"x""y",\r\n', b'"",""\n', b",\n"]), max_size=12), st.data())
 def test_cutting_into_blocks_loses_nothing_and_keeps_lines(rows: list[bytes], data: st.DataObject) -> None:
@@ -106,7 +137,7 @@ def test_cutting_into_blocks_loses_nothing_and_keeps_lines(rows: list[bytes], da
 )
 def test_the_line_of_the_first_fault(data: bytes, line: int, words: str) -> None:
     with pytest.raises(SourceFailed) as failed:
-        settle(Block(data, 1), 2, DIALECT)
+        READER.texts(Block(data, 1))
     assert f"line {line}: " in failed.value.what
     assert words in failed.value.what
 
