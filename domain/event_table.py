@@ -48,6 +48,8 @@ SLOT_EVENTS = (
     e.RetirementOpened,
     e.TableRetired,
     e.RetirementDeferred,
+    e.SlotHeld,
+    e.SlotUnheld,
     e.SlotVacated,
     p.InventoryChanged,
     p.TableAdopted,
@@ -97,12 +99,31 @@ def _with(data: Mapping[str, Any], **added: Any) -> dict[str, Any]:
     return {**data, **added}
 
 
-UPCASTERS: Mapping[str, Upcaster] = {"PlatformProvisioned": _provisioned_v1, "InventoryAdmitted": _admitted_v1}
+def _unreviewed_v1(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 knew no decision of a person."""
+    return _with(data, review=None)
+
+
+def _retired_v1(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 knew only displacement, which leaves the live generation unsaid."""
+    return _with(data, live=None, review=None)
+
+
+UPCASTERS: Mapping[str, Upcaster] = {
+    "PlatformProvisioned": _provisioned_v1,
+    "InventoryAdmitted": _admitted_v1,
+    "ObservationAbandoned": _unreviewed_v1,
+    "OperationReopened": _unreviewed_v1,
+    "OperationRetired": _retired_v1,
+}
 """An earlier topic → what turns its data into that of its class today."""
 
 _VERSIONS: Mapping[type[e.Event], tuple[str, ...]] = {
     p.PlatformProvisioned: ("PlatformProvisioned", "PlatformProvisioned.v2"),
     p.InventoryAdmitted: ("InventoryAdmitted", "InventoryAdmitted.v2"),
+    e.ObservationAbandoned: ("ObservationAbandoned", "ObservationAbandoned.v2"),
+    e.OperationReopened: ("OperationReopened", "OperationReopened.v2"),
+    e.OperationRetired: ("OperationRetired", "OperationRetired.v2"),
 }
 """All topics of the classes that changed, oldest first: the last one is written, all are read."""
 

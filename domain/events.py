@@ -33,6 +33,15 @@ class By:
     version: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """A person decided: the name and the reason that they gave, and the process that they typed it in."""
+
+    name: str
+    reason: str
+    by: By
+
+
 # -------------------------------------------------------------------------------------- the operation's own stream
 
 
@@ -202,11 +211,12 @@ class TargetObservationWaived(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationAbandoned(Event):
-    """The observation ended without a result and its worker is certainly gone."""
+    """The observation ended without a result and its worker is certainly gone, or a person vouched for that."""
 
     generation: str
     guard: str
     reason: str
+    review: Review | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,10 +251,15 @@ class OperationFailed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRetired(Event):
-    """Ended for good: displaced by a later run before it dispatched, or by a reviewed recovery."""
+    """Ended for good: displaced by a later run before it dispatched, or by a reviewed recovery.
+
+    ``live`` is the generation that the target holds then. Candidates and arms bear names that no statement knows.
+    """
 
     reason: str
     displaced_by: str | None
+    live: str | None
+    review: Review | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +271,7 @@ class OperationReopened(Event):
     configuration_digest: str
     changed: tuple[str, ...]
     inventory: tuple[str, ...]
+    review: Review | None
 
 
 # ----------------------------------------------------------------------------------------------------- both streams
@@ -367,6 +383,20 @@ class RetirementDeferred(Event):
 
     name: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotHeld(Event):
+    """A person stopped new claims of the target. Whoever owns it now goes on."""
+
+    review: Review
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotUnheld(Event):
+    """A person allowed claims again."""
+
+    review: Review
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -240,8 +240,7 @@ def _evolve(op: Operation, event: e.Event) -> Operation:
             failure = Failure(event.code, event.errors, event.candidate, final=op.state in AFTER_COMMIT)
             return replace(op, state=State.FAILED, failure=failure)
         case e.OperationRetired():
-            _demand(op, event, op.state in BEFORE_DISPATCH)
-            return replace(op, state=State.RETIRED, retired=event)
+            return _retire(op, event)
         case e.OperationReopened():
             return _reopen(op, event)
         case _:
@@ -344,9 +343,19 @@ def _complete(op: Operation, event: e.OperationCompleted) -> Operation:
     return replace(op, state=State.COMPLETE, completed_attempt=event.attempt)
 
 
+def _retire(op: Operation, event: e.OperationRetired) -> Operation:
+    """By a later run only before dispatch; by a person as long as it is neither complete nor ended."""
+    unfinished = op.state in BEFORE_DISPATCH | AFTER_COMMIT | {State.DISPATCHED}
+    stuck = op.state is State.FAILED and op.failure is not None and op.failure.final
+    _demand(op, event, op.state in BEFORE_DISPATCH if event.review is None else unfinished or stuck)
+    return replace(op, state=State.RETIRED, guard=None, retired=event)
+
+
 def _reopen(op: Operation, event: e.OperationReopened) -> Operation:
     retryable = op.state is State.FAILED and op.failure is not None and not op.failure.final
-    _demand(op, event, retryable or op.state in (State.COMPLETE, State.RETIRED))
+    repeated = op.state is State.COMPLETE and not op.process.sink.durable
+    reviewed = event.review is not None and op.state in (State.COMPLETE, State.RETIRED)
+    _demand(op, event, retryable or repeated or reviewed)
     return Operation(
         state=State.ADMITTED,
         key=op.key,

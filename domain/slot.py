@@ -55,6 +55,8 @@ class Kept:
     """A predecessor: by which replica it bears which name, and its identity there. An adopted one is never dropped."""
 
     generation: str
+    rows: int
+    definition: TableDefinition
     names: Mapping[str, str]
     identities: Mapping[str, TableIdentity]
     adopted: bool = False
@@ -76,6 +78,7 @@ class TargetSlot:
     retirements: Mapping[str, e.RetirementOpened] = field(default_factory=dict)
     deferred: Mapping[str, str] = field(default_factory=dict)
     inventory: tuple[str, ...] | None = None
+    held: e.Review | None = None
 
 
 def evolve(slot: TargetSlot, event: e.Event) -> TargetSlot:
@@ -127,6 +130,12 @@ def _evolve(slot: TargetSlot, event: e.Event) -> TargetSlot:
         case e.RetirementDeferred():
             _demand(event.name in slot.retirements, event, "no such retirement is open")
             return replace(slot, deferred={**slot.deferred, event.name: event.reason})
+        case e.SlotHeld():
+            _demand(slot.held is None, event, "it is held already")
+            return replace(slot, held=event.review)
+        case e.SlotUnheld():
+            _demand(slot.held is not None, event, "it is not held")
+            return replace(slot, held=None)
         case e.SlotVacated():
             _demand_holder(slot, event, event.operation)
             _demand(slot.guard is None, event, "a guard is held")
@@ -141,6 +150,7 @@ def _evolve(slot: TargetSlot, event: e.Event) -> TargetSlot:
 
 def _claim(slot: TargetSlot, event: e.SlotClaimed) -> TargetSlot:
     holder = Holder(event.operation, event.dag_id, event.run_id, event.process)
+    _demand(slot.held is None, event, "a person stopped new claims")
     _demand(slot.guard is None, event, "a guard is held")
     if slot.holder is not None:
         _demand(event.displaced == slot.holder.operation, event, "another operation holds the slot")
@@ -157,7 +167,11 @@ def _publish(slot: TargetSlot, event: e.GenerationPublished) -> TargetSlot:
     live = Live(event.generation, event.operation, event.run_id, event.rows, event.definition, event.identities)
     kept = slot.kept
     if slot.live is not None and event.sealed:
-        kept = (Kept(slot.live.generation, event.sealed, slot.live.identities, slot.live.adopted), *kept)
+        before = slot.live
+        kept = (
+            Kept(before.generation, before.rows, before.definition, event.sealed, before.identities, before.adopted),
+            *kept,
+        )
     return replace(slot, live=live, kept=kept)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from .configuration import differences
 from .errors import DponeError, ErrorCode
 from .identity import OperationKey, operation_id
+from .events import Review
 from .operation import BEFORE_DISPATCH, Operation, State
 from .slot import Holder, TargetSlot, displaceable
 
@@ -262,6 +263,8 @@ def _changed(operation: Operation, request: Request) -> tuple[str, ...]:
 def _claim(
     slot: TargetSlot, holder: Operation | None, request: Request, *, reopen: bool, changed: tuple[str, ...]
 ) -> Step:
+    if slot.held is not None:
+        return Refuse(held(slot, slot.held))
     if slot.holder is None:
         return Claim(reopen, None, changed)
     may = displaceable(slot.holder, request.key.dag_id, request.key.process, request.key.run_id)
@@ -324,6 +327,17 @@ def blocked(slot: TargetSlot, holder: Operation | None) -> DponeError:
         safe="Nothing was read or changed; the holder keeps the target until it completes.",
         next=f"dpone ops explain {held.operation}",
         known={"holder": {"operation_id": held.operation, "run_id": held.run_id, "state": str(state)}},
+    )
+
+
+def held(slot: TargetSlot, review: Review) -> DponeError:
+    """A person stopped new claims of the target."""
+    return DponeError(
+        ErrorCode.TARGET_BLOCKED,
+        f"New loads of {slot.target} were stopped by {review.name}: {review.reason}",
+        safe="Nothing was read or changed; the live table is as it was.",
+        next=f"dpone ops unhold {slot.target} --reviewed-by NAME --reason TEXT",
+        known={"held_by": review.name},
     )
 
 

@@ -125,7 +125,7 @@ def check_live(looks: tuple[ReplicaLook, ...], target: str, table: str, live: Li
     """Refuse a target that holds anything but what this ledger proved."""
     for look in looks:
         if not look.reachable:
-            raise DponeError(
+            raise EngineFailed(
                 ErrorCode.REPLICA_UNREACHABLE,
                 f"Replica {look.replica} does not answer.",
                 safe="Nothing was read or changed.",
@@ -183,6 +183,7 @@ def _reopened(running: Running, step: Claim) -> e.OperationReopened:
         configuration_digest=request.configuration_digest,
         changed=step.changed,
         inventory=running.ports.platform.replicas,
+        review=None,
     )
 
 
@@ -215,6 +216,8 @@ def _displacement(running: Running, step: Claim) -> list[StreamAppend]:
         at=running.now(),
         reason=f"run {key.run_id} of the same dag and process displaced it before it was dispatched",
         displaced_by=running.request.operation,
+        live=running.slot.live.generation if running.slot.live is not None else None,
+        review=None,
     )
     return [StreamAppend(UUID(step.displaces), running.holder.version, (retired,))]
 

@@ -68,7 +68,9 @@ def _not_observed(running: Running, guard: str, error: ReaderFailed) -> None:
     if running.operation.process.quality.acceptance.mode is AcceptanceMode.WARN_ONLY:
         running.append([e.TargetObservationWaived(at=running.now(), generation=generation.id, reason=error.what)])
         return
-    abandoned = e.ObservationAbandoned(at=running.now(), generation=generation.id, guard=guard, reason=error.what)
+    abandoned = e.ObservationAbandoned(
+        at=running.now(), generation=generation.id, guard=guard, reason=error.what, review=None
+    )
     released = e.ReaderGuardReleased(
         at=running.now(), guard=guard, operation=running.request.operation, attempt=running.fence
     )

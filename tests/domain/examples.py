@@ -268,7 +268,7 @@ def waived() -> e.TargetObservationWaived:
 
 
 def observation_abandoned(guard: str = GUARD) -> e.ObservationAbandoned:
-    return e.ObservationAbandoned(at=AT, generation=GENERATION, guard=guard, reason="it took too long")
+    return e.ObservationAbandoned(at=AT, generation=GENERATION, guard=guard, reason="it took too long", review=None)
 
 
 def receipt(attempt: int = 1, *, observes: bool = True) -> e.ReceiptAccepted:
@@ -296,11 +296,17 @@ def failed(attempt: int = 1) -> e.OperationFailed:
     )
 
 
-def retired(by: str | None = None) -> e.OperationRetired:
-    return e.OperationRetired(at=AT, reason="a later run displaced it", displaced_by=by)
+REVIEW = e.Review(name="Ada", reason="the server is gone", by=e.By(os_user="ada", host="desk", version="0.1"))
 
 
-def reopened(configured: Process = PROCESS, changed: tuple[str, ...] = ()) -> e.OperationReopened:
+def retired(by: str | None = None, review: e.Review | None = None) -> e.OperationRetired:
+    reason = "a later run displaced it" if review is None else review.reason
+    return e.OperationRetired(at=AT, reason=reason, displaced_by=by, live=None, review=review)
+
+
+def reopened(
+    configured: Process = PROCESS, changed: tuple[str, ...] = (), review: e.Review | None = None
+) -> e.OperationReopened:
     asked = request(configured=configured)
     return e.OperationReopened(
         at=AT,
@@ -309,7 +315,16 @@ def reopened(configured: Process = PROCESS, changed: tuple[str, ...] = ()) -> e.
         configuration_digest=asked.configuration_digest,
         changed=changed,
         inventory=REPLICAS,
+        review=review,
     )
+
+
+def slot_held() -> e.SlotHeld:
+    return e.SlotHeld(at=AT, review=REVIEW)
+
+
+def slot_unheld() -> e.SlotUnheld:
+    return e.SlotUnheld(at=AT, review=REVIEW)
 
 
 def validated(attempt: int = 2, generation: str = GENERATION) -> e.ReplayValidated:
@@ -509,6 +524,8 @@ def one_of_every_event() -> tuple[e.Event, ...]:
         published(sealed={"embedded": predecessor_name("orders", GENERATION)}),
         retirement(),
         table_retired(),
+        slot_held(),
+        slot_unheld(),
         deferred(),
         vacated(),
         *ADMITTED,

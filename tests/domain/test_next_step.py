@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpone.domain.errors import ErrorCode
-from dpone.domain.identity import operation_id
+from dpone.domain.identity import OperationKey, operation_id
 from dpone.domain.operation import State
 from dpone.domain.steps import (
     AbandonStaging,
@@ -252,6 +252,28 @@ class TestSuccessors:
 
     def test_open_retirements_do_not_block_a_claim(self) -> None:
         given(slot=(*x.DONE, OLD)).when_asked(x.request(x.NEXT_RUN)).then_step(Claim())
+
+
+class TestAHold:
+    """A person stopped new claims."""
+
+    HELD = (x.slot_opened(), x.slot_held())
+
+    @pytest.mark.parametrize("key", [x.KEY, x.NEXT_RUN, x.OTHER_DAG])
+    def test_nobody_claims(self, key: OperationKey) -> None:
+        asked = given(slot=self.HELD).when_asked(x.request(key))
+        asked.then_refused(ErrorCode.TARGET_BLOCKED, "Ada", "the server is gone", "dpone ops unhold sales.orders")
+
+    def test_nobody_displaces(self) -> None:
+        held = given(slot=(*x.HELD, x.slot_held()), holder=x.UNTIL[State.ADMITTED])
+        held.when_asked(x.request(x.NEXT_RUN)).then_refused(ErrorCode.TARGET_BLOCKED, "Ada")
+
+    def test_what_failed_before_is_not_claimed_again(self) -> None:
+        given(*x.UNTIL[State.FAILED], slot=self.HELD).when_asked().then_refused(ErrorCode.TARGET_BLOCKED, "Ada")
+
+    def test_the_owner_and_a_completed_run_go_on(self) -> None:
+        given(*x.UNTIL[State.PREPARED], slot=(*x.HELD, x.slot_held())).when_asked().then_step(StartAttempt())
+        given(*x.UNTIL[State.COMPLETE], slot=(*x.DONE, x.slot_held())).when_asked().then_step(ValidateReplay())
 
 
 class TestStaleAttempts:

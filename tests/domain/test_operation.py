@@ -54,10 +54,10 @@ HISTORIES: Mapping[str, tuple[tuple[e.Event, ...], set[type[e.Event]]]] = {
         x.UNTIL[State.GUARD_RELEASED],
         {e.AttemptStarted, e.ReceiptAccepted, e.OperationCompleted, e.OperationFailed},
     ),
-    "complete": (x.UNTIL[State.COMPLETE], {e.AttemptStarted, e.ReplayValidated, e.OperationReopened}),
+    "complete": (x.UNTIL[State.COMPLETE], {e.AttemptStarted, e.ReplayValidated}),
     "failed before dispatch": (x.UNTIL[State.FAILED], {e.OperationReopened}),
     "failed for good": (x.FAILED_FOR_GOOD, set()),
-    "retired": (x.UNTIL[State.RETIRED], {e.OperationReopened}),
+    "retired": (x.UNTIL[State.RETIRED], set()),
 }
 
 OWN = {type(event): event for event in x.one_of_every_event()}
@@ -272,3 +272,24 @@ def test_what_each_state_says_of_capsule_commit_and_governance(
 ) -> None:
     operation = given(*x.UNTIL[state]).when().then(state)
     assert (operation.capsule_state, operation.target_commit, operation.governance) == (capsule, commit, governance)
+
+
+class TestReviewedRecovery:
+    @pytest.mark.parametrize(
+        "state", [s for s in State if s not in (State.NEW, State.COMPLETE, State.FAILED, State.RETIRED)]
+    )
+    def test_a_person_retires_what_is_neither_complete_nor_ended(self, state: State) -> None:
+        operation = given(*x.UNTIL[state]).when(x.retired(review=x.REVIEW)).then(State.RETIRED)
+        assert operation.guard is None
+        assert operation.retired is not None
+        assert operation.retired.review == x.REVIEW
+
+    def test_the_exit_of_what_failed_for_good_is_a_person(self) -> None:
+        given(*x.FAILED_FOR_GOOD).when(x.retired(review=x.REVIEW)).then(State.RETIRED)
+        given(*x.UNTIL[State.FAILED]).when(x.retired(review=x.REVIEW)).then_illegal()
+        given(*x.UNTIL[State.COMPLETE]).when(x.retired(review=x.REVIEW)).then_illegal()
+
+    @pytest.mark.parametrize("state", [State.COMPLETE, State.RETIRED])
+    def test_a_person_lets_the_same_command_load_anew(self, state: State) -> None:
+        operation = given(*x.UNTIL[state]).when(x.reopened(review=x.REVIEW)).then(State.ADMITTED)
+        assert (operation.incarnation, operation.generation, operation.publication) == (2, None, None)

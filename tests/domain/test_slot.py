@@ -47,6 +47,21 @@ class TestOwnership:
         assert given(slot=x.LIVE).when_in_slot(x.vacated()).then().holder is None
 
 
+class TestAHold:
+    def test_it_stops_new_claims_and_displacement_alike(self) -> None:
+        opened = (x.slot_opened(), x.slot_held())
+        given(slot=opened).when_in_slot(x.claimed()).then_illegal("stopped new claims")
+        given(slot=(*x.HELD, x.slot_held())).when_in_slot(x.claimed(x.NEXT_RUN, x.OPERATION)).then_illegal("stopped")
+        assert given(slot=(*opened, x.slot_unheld())).when_in_slot(x.claimed()).then().held is None
+
+    def test_the_owner_goes_on(self) -> None:
+        assert given(slot=(*x.HELD, x.slot_held())).when_in_slot(x.published()).then().held == x.REVIEW
+
+    def test_it_is_taken_once_and_ended_once(self) -> None:
+        given(slot=(x.slot_opened(), x.slot_held())).when_in_slot(x.slot_held()).then_illegal("held already")
+        given(slot=(x.slot_opened(),)).when_in_slot(x.slot_unheld()).then_illegal("not held")
+
+
 class TestTheReadersGuard:
     def test_it_is_acquired_once(self) -> None:
         given(slot=x.GUARDED).when_in_slot(x.acquired(x.RECEIPT)).then_illegal("guard is held")
