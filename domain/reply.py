@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,6 +29,11 @@ class Outcome(StrEnum):
     OTHER_TABLE = "other_table"  # no table of that name and identity, before or after the scan
     TOO_SLOW = "too_slow"  # the scan did not end within its share of the budget
     TOO_MANY_VALUES = "too_many_values"  # more distinct values than an exact count may hold
+    UNREACHABLE = "unreachable"  # a replica does not answer, or not in time
+    REFUSED = "refused"  # a replica does not let this user in, or not run what a reader runs
+    READ_ONLY = "read_only"  # a replica has stopped replicating the table
+    NO_KEEPER = "no_keeper"  # a replica has no living session with the Keeper
+    BEHIND = "behind"  # a replica does not hold all rows yet, or may miss a part
     ENGINE_ERROR = "engine_error"
 
     @property
@@ -39,12 +44,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One worker's answer to the plan that carried ``nonce``. ``engine_code`` is ClickHouse's, where it gave one."""
+    """One worker's answer to the plan that carried ``nonce``. ``engine_code`` is ClickHouse's, where it gave one.
+
+    ``replica`` is the one that stood in the way, where it was one of several.
+    """
 
     nonce: str
     outcome: Outcome
     observation: Observation | None = None
     engine_code: int | None = None
+    replica: str | None = None
 
 
 class ReplyInvalid(ValueError):
@@ -59,8 +68,11 @@ def encode_reply(reply: Reply) -> bytes:
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
-def decode_reply(frame: bytes, nonce: str, metrics: Metrics) -> Reply:
-    """Read everything that came through the channel until its end. Raises ReplyInvalid."""
+def decode_reply(frame: bytes, nonce: str, metrics: Metrics, replicas: Collection[str] = ()) -> Reply:
+    """Read everything that came through the channel until its end. Raises ReplyInvalid.
+
+    ``replicas`` are those that the plan asks about, and the only ones that a reply may name.
+    """
     if not frame:
         raise ReplyInvalid("the worker said nothing")
     if len(frame) > READER_FRAME_BYTES_MAX:
@@ -74,6 +86,8 @@ def decode_reply(frame: bytes, nonce: str, metrics: Metrics) -> Reply:
         raise ReplyInvalid("the reply is not of the agreed form") from error
     if reply.nonce != nonce:
         raise ReplyInvalid("the reply belongs to another plan")
+    if reply.replica is not None and reply.replica not in replicas:
+        raise ReplyInvalid("the reply names a replica that the plan does not")
     if problem := _problem(reply, metrics):
         raise ReplyInvalid(problem)
     return reply
@@ -100,6 +114,8 @@ def _problem(reply: Reply, metrics: Metrics) -> str | None:
         return "the reply's outcome and its observation contradict each other"
     if seen is None:
         return None
+    if reply.replica is not None:
+        return "the reply observed everything and names a replica that stood in the way"
     if set(seen.null_counts) != set(metrics.null_counts) or set(seen.distinct_counts) != set(metrics.distinct_counts):
         return "the reply does not hold exactly the counts that were asked for"
     counts = (seen.row_count, *seen.null_counts.values(), *seen.distinct_counts.values())

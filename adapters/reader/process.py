@@ -1,48 +1,22 @@
-"""The parent's side of the reader: one attempt, one worker, one budget; no byte of the worker is trusted.
-
-The budget covers the worker's start (from spawning until it says that it is ready), handing over the plan, the folder's
-lock, metadata and the scan. A worker that was started early idles between ready and plan holding no folder, no plan and
-no credential; that time is not counted.
-
-When the budget ends, or a signal handler raises, the reply channel is closed first: from then on nobody reads what the
-worker may still say. Then its process group is ended, then it is reaped, within a budget of its own.
-"""
+"""Observing tables of the embedded engine: the coordinator lets go of the folder, a worker opens it."""
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ...domain.errors import ReaderFailed
-from ...domain.limits import READER_BUDGET_SECONDS, READER_FRAME_BYTES_MAX, READER_REAP_SECONDS
-from ...domain.ports import Clock, ReadPlan, ReadResult
-from ...domain.reply import NONCE_CHARACTERS, Outcome, Reply, ReplyInvalid, decode_reply
-from .channel import Expired
+from ...domain.limits import READER_BUDGET_SECONDS, READER_REAP_SECONDS
+from ...domain.ports import Clock, ReadPlan
+from .parent import Budgets, WorkerReader
 from .request import ReadRequest, encode_request
-from .spawned import SpawnedWorker
 
-REPLICA = "embedded"
 _WORKER = ("-P", "-m", "dpone.adapters.reader.worker")
 
-_SAID = {
-    Outcome.BUSY: "another process kept the engine's folder locked",
-    Outcome.OTHER_TABLE: "the table is not, or not any more, the one that was to be read",
-    Outcome.TOO_SLOW: "the scan did not end within the budget",
-    Outcome.TOO_MANY_VALUES: "a column has more distinct values than an exact count may hold",
-    Outcome.ENGINE_ERROR: "the engine failed",
-}
 
-
-class ProcessReader:
-    """Observes tables of the embedded engine's ``directory`` from worker processes, one after another.
-
-    Call everything from one thread that outlives the worker, the main thread: a worker dies with the thread that
-    spawned it. ``command`` replaces the worker's program; four numbers are appended to it.
-    """
+class ProcessReader(WorkerReader):
+    """Observes tables of the embedded engine's ``directory``. ``command`` replaces the worker's program."""
 
     def __init__(
         self,
@@ -53,115 +27,14 @@ class ProcessReader:
         clock: Clock | None = None,
         command: Sequence[str] | None = None,
     ) -> None:
-        self._folder = directory.absolute()
-        self._command = tuple(command or (python, *_WORKER))
-        self._budget = budget
-        self._reap = reap
-        self._monotonic: Callable[[], float] = clock.monotonic if clock else time.monotonic
-        self._waiting: list[SpawnedWorker] = []
-        self._asked: SpawnedWorker | None = None
-
-    def warm(self, workers: int = 1) -> None:
-        """Start workers until so many wait."""
-        while len(self._waiting) < workers:
-            worker = SpawnedWorker(self._monotonic)
-            self._waiting.append(worker)
-            try:
-                worker.spawn(self._command)
-            except OSError as error:
-                self.close()
-                raise ReaderFailed(
-                    f"The reader's process could not be started: {os.strerror(error.errno or 0)}.", reaped=True
-                ) from None
-
-    def observe(self, plan: ReadPlan) -> ReadResult:
-        """One attempt with one worker, which is gone afterwards; others go on waiting. Raises ReaderFailed."""
-        self._drop_ended()
-        self.warm()
-        self._asked = self._waiting.pop(0)
-        try:
-            return self._ask(self._asked, plan)
-        except _NoObservation as error:
-            raise ReaderFailed(
-                f"The reader gave no observation: {error}.", reaped=self._end_asked(), fits=error.fits
-            ) from None
-        finally:
-            self._end_asked()
-
-    def try_out(self) -> bool:
-        """Start a worker, wait until it is ready, end it: was it reaped? Raises ReaderFailed if it cannot start."""
-        self.warm()
-        self._asked = self._waiting.pop(0)
-        try:
-            self._started(self._asked)
-        except _NoObservation as error:
-            raise ReaderFailed(f"The reader cannot start: {error}.", reaped=self._end_asked()) from None
-        return self._end_asked()
-
-    def close(self) -> None:
-        """End and reap every worker, used or not. Idempotent."""
-        self._end_asked()
-        while self._waiting:
-            self._waiting[-1].end(self._reap)
-            self._waiting.pop()
-
-    def _drop_ended(self) -> None:
-        """A worker that ended while it held nothing is replaced: a fresh one gets the whole budget."""
-        for worker in [worker for worker in self._waiting if worker.has_ended()]:
-            worker.end(self._reap)
-            self._waiting.remove(worker)
-
-    def _end_asked(self) -> bool:
-        """Whether it is certain that the worker is gone."""
-        worker, self._asked = self._asked, None
-        return True if worker is None else worker.end(self._reap)
-
-    def _ask(self, worker: SpawnedWorker, plan: ReadPlan) -> ReadResult:
-        spent = self._started(worker)
-        handed_over = self._monotonic()
-        deadline = handed_over + self._budget - spent
-
-        def remaining() -> float:
-            return deadline - self._monotonic()
-
-        nonce = secrets.token_hex(NONCE_CHARACTERS // 2)
-        request = ReadRequest(nonce, str(self._folder), max(0, int(remaining() * 1000)), plan)
-        reply = _reply(worker, encode_request(request), nonce, plan, remaining)
-        if reply.observation is None:
-            code = f" (engine code {reply.engine_code})" if reply.engine_code is not None else ""
-            raise _NoObservation(_SAID[reply.outcome] + code, fits=reply.outcome.fits)
-        used = spent + self._monotonic() - handed_over
-        return ReadResult(reply.observation, REPLICA, int(used * 1000))
-
-    def _started(self, worker: SpawnedWorker) -> float:
-        """Wait until the worker is ready; how long it took to start. An early one has been ready for a while."""
-        try:
-            said_at = worker.wait_ready(lambda: max(worker.spawned_at + self._budget - self._monotonic(), 0.001))
-        except Expired:
-            raise _NoObservation("its process did not start within the budget") from None
-        except OSError:
-            raise _NoObservation("its process ended before it was ready") from None
-        return max(0.0, min(said_at, self._monotonic()) - worker.spawned_at)
+        place = _Folder(directory.absolute(), tuple(command or (python, *_WORKER)))
+        super().__init__(place, Budgets(budget, reap, clock))
 
 
-class _NoObservation(Exception):
-    def __init__(self, what: str, *, fits: bool = True) -> None:
-        super().__init__(what)
-        self.fits = fits
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: Path
+    command: Sequence[str]
 
-
-def _reply(worker: SpawnedWorker, request: bytes, nonce: str, plan: ReadPlan, remaining: Callable[[], float]) -> Reply:
-    """The worker's one valid reply, in time and followed by a clean end."""
-    try:
-        worker.hand_over(request, remaining)
-        frame = worker.read_reply(READER_FRAME_BYTES_MAX, remaining)
-        reply = decode_reply(frame, nonce, plan.metrics)
-        if not worker.ends_cleanly(remaining):
-            raise _NoObservation("its process did not end cleanly")
-        return reply
-    except Expired:
-        raise _NoObservation("it did not finish within the budget", fits=False) from None
-    except ReplyInvalid as error:
-        raise _NoObservation(str(error)) from None
-    except OSError:
-        raise _NoObservation("its process ended without taking the plan") from None
+    def request(self, nonce: str, budget_milliseconds: int, plan: ReadPlan) -> bytes:
+        return encode_request(ReadRequest(nonce, str(self.path), budget_milliseconds, plan))

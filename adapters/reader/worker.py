@@ -6,9 +6,7 @@ so with the time (so that its parent need not watch), and waits for its plan hol
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -17,9 +15,9 @@ from typing import Any
 from ...domain.reply import Outcome, Reply, encode_reply
 from ..clickhouse import engine_errors, engine_session, folder, identity, observation_sql
 from ..clickhouse.quoting import literal
+from .child import die_with, read, say_ready, write
 from .request import ReadRequest, decode_request
 
-_PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.02
 _OPENINGS_MAX = 5
 _ANSWER_SECONDS = 0.25  # kept back from the budget for the answer's own way
@@ -28,20 +26,13 @@ _ANSWER_SECONDS = 0.25  # kept back from the budget for the answer's own way
 def main(arguments: list[str]) -> None:
     """Never returns: ends with 0 after one complete frame, with something else otherwise."""
     plan, ready, reply, parent = (int(argument) for argument in arguments)
-    _die_with(parent)
+    die_with(parent)
     sys.modules["pyarrow"] = None  # type: ignore[assignment] # the engine's optional import, 0.15 s that nothing here needs
     engine_session.load()
-    _write(ready, time.monotonic_ns().to_bytes(8, "big"))
-    request = decode_request(_read(plan))
-    _write(reply, encode_reply(_observe(request)))
+    say_ready(ready)
+    request = decode_request(read(plan))
+    write(reply, encode_reply(_observe(request)))
     os._exit(0)  # the engine's own way out takes longer, and the folder's lock ends with the process
-
-
-def _die_with(parent: int) -> None:
-    """Ask for SIGKILL when the parent ends; look afterwards whether it ended before that was asked."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _observe(request: ReadRequest) -> Reply:
@@ -116,16 +107,6 @@ def _failure(request: ReadRequest, code: int | None) -> Reply:
         case _:
             outcome = Outcome.ENGINE_ERROR
     return Reply(request.nonce, outcome, engine_code=code)
-
-
-def _read(descriptor: int) -> bytes:
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read()
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(data)
 
 
 if __name__ == "__main__":

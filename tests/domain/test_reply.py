@@ -34,6 +34,16 @@ def test_what_was_encoded_is_read_back() -> None:
     assert decode_reply(_changed(), NONCE, METRICS) == REPLY
 
 
+def test_a_replica_is_named_only_if_the_plan_asks_about_it() -> None:
+    late = Reply(NONCE, Outcome.UNREACHABLE, replica="replica_2")
+    assert decode_reply(encode_reply(late), NONCE, METRICS, ("replica_1", "replica_2")) == late
+    for known in ((), ("replica_1",)):
+        with pytest.raises(ReplyInvalid):
+            decode_reply(encode_reply(late), NONCE, METRICS, known)
+    with pytest.raises(ReplyInvalid):
+        decode_reply(_changed(replica="replica_2"), NONCE, METRICS, ("replica_2",))
+
+
 def test_zero_rows_are_a_result() -> None:
     zero = Reply(NONCE, Outcome.OBSERVED, Observation(0, {"a": 0}, {"a": 0, "é": 0}, "v1:0:0"))
     assert decode_reply(encode_reply(zero), NONCE, METRICS) == zero

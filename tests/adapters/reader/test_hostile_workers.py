@@ -25,7 +25,8 @@ def take():
         return json.loads(stream.read()[4:])
 def body(nonce, rows=3, nulls=1):
     seen = {"row_count": rows, "null_counts": {"a": nulls}, "distinct_counts": {}, "typed_hash": None}
-    return json.dumps({"nonce": nonce, "outcome": "observed", "observation": seen, "engine_code": None}).encode()
+    reply = {"nonce": nonce, "outcome": "observed", "observation": seen, "engine_code": None, "replica": None}
+    return json.dumps(reply).encode()
 def frame(text):
     return len(text).to_bytes(4, "big") + text
 def write(data):
