@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...domain.limits import COLUMNS_MAX, TABLE_NAME_BYTES_MAX
 from ...domain.tables import TableDefinition
@@ -25,18 +26,26 @@ def create_database(database: str) -> str:
 
 def create_table(database: str, name: str, definition: TableDefinition) -> str:
     """Fails on the server when the name exists. ``definition`` has passed :func:`definition_refusals`."""
-    columns = ", ".join(f"{identifier(c.name)} {parse_type(c.type)}" for c in definition.columns)
-    key = ", ".join(identifier(name) for name in definition.order_by)
-    partition = _partition(definition)
     return (
-        f"CREATE TABLE {table_name(database, name)} ({columns}) ENGINE = {definition.engine}"
-        + (f" PARTITION BY {partition}" if partition else "")
-        + (f" ORDER BY ({key})" if key else " ORDER BY tuple()")
+        f"CREATE TABLE {table_name(database, name)} {column_list(definition)} ENGINE = {definition.engine}"
+        + keys(definition)
         + settings_clause(_SYNCED)
     )
 
 
-def definition_refusals(definition: TableDefinition, table: str) -> tuple[str, ...]:
+def column_list(definition: TableDefinition) -> str:
+    """The columns with their types, in parentheses."""
+    return "(" + ", ".join(f"{identifier(c.name)} {parse_type(c.type)}" for c in definition.columns) + ")"
+
+
+def keys(definition: TableDefinition) -> str:
+    """`` PARTITION BY … ORDER BY …``."""
+    key = ", ".join(identifier(name) for name in definition.order_by)
+    partition = _partition(definition)
+    return (f" PARTITION BY {partition}" if partition else "") + (f" ORDER BY ({key})" if key else " ORDER BY tuple()")
+
+
+def definition_refusals(definition: TableDefinition, table: str, engines: Sequence[str] = ENGINES) -> tuple[str, ...]:
     """One sentence for each reason why this table cannot be created."""
     refusals: list[str] = []
     names = [column.name for column in definition.columns]
@@ -46,8 +55,8 @@ def definition_refusals(definition: TableDefinition, table: str) -> tuple[str, .
         refusals.append("The target names a column twice.")
     if len(table.encode()) > TABLE_NAME_BYTES_MAX:
         refusals.append(f"The table's name is longer than {TABLE_NAME_BYTES_MAX} bytes.")
-    if definition.engine not in ENGINES:
-        refusals.append(f"The engine {definition.engine} is not one of {', '.join(ENGINES)}.")
+    if definition.engine not in engines:
+        refusals.append(f"The engine {definition.engine} is not one of {', '.join(engines)}.")
     return (*refusals, *_type_refusals(definition), *_key_refusals(definition))
 
 

@@ -76,9 +76,9 @@ def names_like(table: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{re.escape(table)}|__dpone_{re.escape(table)}_[0-9a-f]{{32}}_.*)", re.DOTALL)
 
 
-def named_like(table: str) -> str:
-    """A condition that holds for every name of :func:`names_like`, and for some more."""
-    return f"name = {literal(table)} OR startsWith(name, {literal(f'__dpone_{table}_')})"
+def named_like(table: str, column: str = "name") -> str:
+    """A condition on ``column`` that holds for every name of :func:`names_like`, and for some more."""
+    return f"{column} = {literal(table)} OR startsWith({column}, {literal(f'__dpone_{table}_')})"
 
 
 def matching(table: str, identities: Iterable[tuple[str, TableIdentity]]) -> dict[str, TableIdentity]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ...domain.errors import DponeError, EngineFailed, ErrorCode
+from ...domain.limits import DISTINCT_VALUES_MAX
+from ..clickhouse.observation_sql import SET_SIZE_LIMIT_EXCEEDED, ReplyMalformed
 from ..connections.clickhouse import error_name
 
 _LEFT = "Everything was left in place."
@@ -61,3 +66,48 @@ def refused_by_server(replica: str, code: int) -> EngineFailed:
         next=_REPEAT if late else "Look at that server's log, then repeat the same command.",
         cause=ErrorCode.PUBLICATION_UNKNOWN if late else None,
     )
+
+
+@contextmanager
+def of_the_cluster() -> Iterator[None]:
+    """A failed statement of the cluster: the server that answers speaks of any of the replicas."""
+    try:
+        yield
+    except EngineFailed as error:
+        if error.engine_code is None:
+            raise
+        if error.engine_code == _TIMEOUT_EXCEEDED:
+            raise EngineFailed(
+                ErrorCode.REPLICA_UNREACHABLE,
+                "Not every replica carried out a statement of the cluster within the bound; a late one still may.",
+                engine_code=error.engine_code,
+                safe=_LEFT,
+                next="Check that every server of the cluster runs, then repeat the same command.",
+            ) from None
+        raise EngineFailed(
+            error.code,
+            f"A statement of the cluster failed on a replica ({error_name(error.engine_code)}).",
+            engine_code=error.engine_code,
+            safe=error.safe,
+            next=error.next,
+        ) from None
+
+
+@contextmanager
+def observation_failed(replica: str) -> Iterator[None]:
+    """What counting may run into besides a lost connection."""
+    try:
+        yield
+    except ReplyMalformed as error:
+        raise EngineFailed(ErrorCode.EVIDENCE_INCOMPLETE, f"Replica {replica}: {error}", next=_REPEAT) from None
+    except EngineFailed as error:
+        if error.engine_code != SET_SIZE_LIMIT_EXCEEDED:
+            raise
+        raise EngineFailed(
+            ErrorCode.EVIDENCE_UNSUPPORTED,
+            f"A column has more than {DISTINCT_VALUES_MAX:,} distinct values, more than an exact count may hold in "
+            "memory.",
+            engine_code=error.engine_code,
+            safe="Counting changes nothing.",
+            next="Take the column out of distinct_counts, then repeat the same command.",
+        ) from None

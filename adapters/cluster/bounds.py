@@ -1,0 +1,23 @@
+"""How long each kind of wait may last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Seconds. After a bound the outcome of a statement is unknown, and only a look says what became of it.
+
+    ``connect`` bounds the greeting too. ``everywhere`` is how long a server waits for all replicas to carry out a
+    statement of the cluster; a replica that is late carries it out later. ``insert`` and ``scan`` bound a server's
+    silence: one that works reports progress all the time. ``synchronise`` bounds the whole wait for equal replicas.
+    """
+
+    connect: float = 5.0
+    look: float = 15.0
+    statement: float = 120.0
+    everywhere: int = 120
+    insert: float = 300.0
+    scan: float = 300.0
+    synchronise: float = 900.0
