@@ -29,6 +29,10 @@ class ClickHouseReplica(Server):
         """Of the native protocol."""
         return self._topology.native[self._number - 1]
 
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return (self.port, self._topology.interserver[self._number - 1])
+
     def prepare(self) -> None:
         for name in ("data", "tmp", "files", "format_schemas"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -65,12 +66,18 @@ def _dying_with(parent: int) -> Callable[[], None]:
 
 
 def start_time(pid: int) -> int | None:
-    """When the process began, in clock ticks after the machine's boot (``/proc/PID/stat``); None when it is gone."""
+    """When the process began, in clock ticks after the machine's boot; None when it is gone."""
+    fields = _stat(pid)
+    return None if fields is None else int(fields[19])
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of ``/proc/PID/stat`` from the third on (proc_pid_stat(5)); None when the process is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] in "ZX" else int(fields[19])
+    return None if fields[0] in "ZX" else fields
 
 
 @dataclass(slots=True)
@@ -93,6 +100,18 @@ class ServerProcess:
         if self.child is not None and self.child.poll() is not None:
             return False
         return start_time(self.pid) == self.began
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether SIGSTOP holds it."""
+        fields = _stat(self.pid)
+        return self.is_alive and fields is not None and fields[0] in "Tt"
+
+    @property
+    def memory_mib(self) -> int:
+        """Resident memory; 0 when it is gone."""
+        fields = _stat(self.pid)
+        return 0 if fields is None else int(fields[21]) * resource.getpagesize() // 2**20
 
     def send(self, number: int) -> None:
         """Send a signal; nothing happens when the process is gone."""

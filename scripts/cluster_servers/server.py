@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import socket
@@ -47,6 +48,11 @@ class Server(ABC):
         """Whether it does its work now; answers within about two seconds."""
 
     @property
+    @abstractmethod
+    def ports(self) -> tuple[int, ...]:
+        """Where it listens, the one for its clients first."""
+
+    @property
     def data(self) -> Path:
         """What the server itself keeps."""
         return self.folder / "data"
@@ -60,6 +66,17 @@ class Server(ABC):
         """Start the process without waiting for it."""
         self.prepare()
         self.process = ServerProcess.started(self.command(), self.folder, dies_with_us=self.dies_with_us)
+        self._process_file.write_text(f"{self.process.pid} {self.process.began}\n")
+
+    def attach(self) -> None:
+        """Take over the process that an earlier program started, when its folder names one."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            pid, began = map(int, self._process_file.read_text().split())
+            self.process = ServerProcess(pid, began)
+
+    @property
+    def _process_file(self) -> Path:
+        return self.folder / "process"
 
     def start(self, *, empty: bool = False) -> None:
         """Start again after ``kill`` or ``stop`` and wait until it is ready; ``empty``: without its data.
@@ -82,13 +99,16 @@ class Server(ABC):
 
     def kill(self) -> None:
         """End it at once, as a power cut would; returns when it is gone."""
-        if self.process is not None:
-            self.process.end(signal.SIGKILL)
+        self.end(signal.SIGKILL)
 
     def stop(self) -> None:
         """Let it end by itself; returns when it is gone."""
+        self.end(signal.SIGTERM)
+
+    def end(self, how: int) -> None:
+        """``kill`` or ``stop``."""
         if self.process is not None:
-            self.process.end(signal.SIGTERM)
+            self.process.end(how)
 
     def freeze(self) -> None:
         """Let it stand still: connections stay open and nothing answers."""

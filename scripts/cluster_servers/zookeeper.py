@@ -39,6 +39,10 @@ class ZooKeeper(Server):
     def hosts(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return (self.port,)
+
     def prepare(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
         (self.folder / "zoo.cfg").write_text(_CONFIG.format(folder=self.folder, port=self.port))
