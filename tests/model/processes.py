@@ -18,7 +18,7 @@ from dpone.domain.errors import (
     ReaderFailed,
     SourceFailed,
 )
-from dpone.domain.events import AttemptStarted, By
+from dpone.domain.events import AttemptStarted, By, CommitProven
 from dpone.domain.identity import operation_id
 from dpone.domain.ports import Progress, ReadPlan, ReadResult, Recorded, StreamAppend, Swap
 from dpone.domain.steps import Request, Step
@@ -27,13 +27,17 @@ from dpone.domain.tables import Column, Metrics, Observation, ReplicaLook, Table
 from . import promises
 from .commands import COLUMNS
 from .scheduling import Stepped
-from .world import SLOT, Statement, Table, Violation, World
+from .statements import Statement
+from .world import SLOT, Table, Violation, World
 
 BATCHES = 2
 
 
 class Process:
-    """A started command. ``seen`` is what its last look showed, by replica."""
+    """A started command. ``seen`` is what its last look showed, by replica; ``replicas`` those admitted at its start.
+
+    As in a real process, whose connections are made once.
+    """
 
     def __init__(self, world: World, name: str, request: Request, keep_generations: int) -> None:
         self.world, self.request = world, request
@@ -43,6 +47,7 @@ class Process:
         self.appended_fence: int | None = None
         self.opens = 0
         self.slot_version = world.ledger.slot.version
+        self.replicas = world.admitted
         if world.ledger.slot.holder is not None:
             self.holders.add(world.ledger.slot.holder.operation)
         self.running: Running | None = None
@@ -152,6 +157,9 @@ class _Ledger:
         before = self.process.world.ledger.operation(self.process.request.key)
         promises.check_append(self.process, appends)
         self.process.world.ledger.append(appends)
+        for event in (event for item in appends for event in item.events):
+            if isinstance(event, CommitProven):
+                self.process.world.bereft -= event.identities.keys()
         own = operation_id(self.process.request.key)
         if any(isinstance(event, AttemptStarted) for item in appends if item.stream == own for event in item.events):
             sealed = before.generation if before.generation and before.generation.core else None
@@ -213,9 +221,9 @@ class _Reader:
     def observe(self, plan: ReadPlan) -> ReadResult:
         self.process.stepped.stop(f"reader {plan.table}")
         world = self.process.world
-        replica = world.replicas[0]
+        replica = min(plan.identities)
         fault = world.fault("reader")
-        table = world.tables[replica].get(plan.table)
+        table = None if replica in world.unreachable else world.tables[replica].get(plan.table)
         if fault or table is None or table.identity != plan.identities[replica]:
             raise ReaderFailed("No observation.", reaped=fault != "unreaped", fits=fault != "does not fit")
         return ReadResult(Observation(table.rows), replica, 5)
@@ -238,7 +246,7 @@ class _Platform:
 
     @property
     def replicas(self) -> tuple[str, ...]:
-        return self.world.replicas
+        return self.process.replicas
 
     def prepare(self) -> None:
         return None
@@ -267,7 +275,7 @@ class _Platform:
         return self.world.exchanges
 
     def synchronise(self, database: str, name: str) -> None:
-        if self.world.unreachable:
+        if not self.world.unreachable.isdisjoint(self.replicas):
             raise _broken("A replica does not answer.")
 
     def reported(self, candidate: str) -> Mapping[str, str]:
@@ -278,14 +286,20 @@ class _Platform:
     ) -> None:
         self.process.stepped.stop(f"rebuild {name} on {replica}")
         promises.check_destination(self.process, name)
-        if replica in self.world.unreachable or not self.world.rebuild(replica, name, identity):
+        made = None if replica in self.world.unreachable else self.world.rebuild(replica, name, identity)
+        if made is None:
             raise _broken("No good reply to CREATE.")
+        self.process.stepped.stop(f"synchronise {name} on {replica}")
+        copy = self.world.copy_of(replica, identity)
+        if self.world.fault("rebuild") or copy is None or replica in self.world.unreachable:
+            raise _broken("The replica is not synchronised.")
+        made.rows, made.filled = copy.rows, True
 
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         self.process.stepped.stop(f"create {name}")
         promises.check_destination(self.process, name)
         fault = self.world.fault("create")
-        if fault == "lost" or self.world.unreachable:
+        if fault == "lost" or not self.world.unreachable.isdisjoint(self.replicas):
             raise _broken("No reply to CREATE.")
         identity = self.world.identity()
         for replica in self.replicas:
@@ -326,19 +340,24 @@ class _Platform:
 
     def swap(self, swap: Swap) -> None:
         self.process.stepped.stop(f"swap {swap.candidate}")
-        replicas = swap.replicas or self.replicas
+        replicas = swap.replicas or self.world.replicas
         promises.check_touch(self.process, swap.table, replicas)
-        statements = [Statement(replica, swap) for replica in replicas]
+        promises.check_send(self.process, swap, replicas)
         fault = self.world.fault("swap")
-        failed = False
-        for index, statement in enumerate(statements):
-            late = fault == "late" or (fault == "partial" and index > 0) or statement.replica in self.world.unreachable
-            if late or fault == "twice":
-                self.world.pending.append(statement)
-            if not late and fault != "lost":
-                failed |= not self.world.run(statement)
-        if fault or failed:
+        good = [
+            self._send(Statement(replica, swap, not swap.replicas), index, fault)
+            for index, replica in enumerate(replicas)
+        ]
+        if fault or not all(good):
             raise _broken("No good reply to the swap.")
+
+    def _send(self, statement: Statement, index: int, fault: str) -> bool:
+        fate = self.world.fates.pop(statement.replica, "")
+        if not fate and fault in ("late", "twice", "lost"):
+            fate = fault
+        if not fate and fault == "partial" and index > 0:
+            fate = "late"
+        return self.world.send(statement, fate)
 
     def rename(self, replica: str, database: str, old: str, new: str) -> None:
         self.process.stepped.stop(f"rename {old} to {new} on {replica}")

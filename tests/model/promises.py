@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from dpone.domain import events as e
 from dpone.domain.errors import DponeError, ErrorCode
+from dpone.domain.names import generation_of
 from dpone.domain.operation import AFTER_COMMIT, BEFORE_DISPATCH, Operation, State
-from dpone.domain.ports import StreamAppend
+from dpone.domain.ports import StreamAppend, Swap
 from dpone.domain.tables import TableIdentity
 
 from .scheduling import Crashed
-from .world import SLOT, Table, Violation, World
+from .world import SLOT, TARGET, Table, Violation, World
 
 if TYPE_CHECKING:
     from .processes import Process
@@ -24,7 +25,7 @@ def check_world(world: World) -> None:
     """What holds at every moment."""
     _check_holder(world)
     _check_guard(world)
-    for replica in world.replicas:
+    for replica in world.admitted:
         if not world.meddled:
             _check_live(world, replica)
             _check_nothing_lost(world, replica)
@@ -59,9 +60,13 @@ def _check_live(world: World, replica: str) -> None:
     expect(live is None or live.filled, "a half-filled table is live")
     expect(live is None or live.rows > 0, "a table is live whose gate failed")
     proven = world.ledger.slot.live
-    expected: set[TableIdentity | None] = {None if proven is None else proven.identities[replica]}
+    expected: set[TableIdentity | None] = {None if proven is None else proven.identities.get(replica)}
+    if replica in world.wiped:
+        expected.add(None)
     if holder is not None and holder.state is State.DISPATCHED and holder.generation is not None:
-        expected.add((holder.generation.identities or {})[replica])
+        expected.add((holder.generation.identities or {}).get(replica))
+        if holder.publication is not None and not (world.exchanges and replica in holder.publication.predecessor):
+            expected.add(None)  # a rename was cut: the one moment without a table, which the next process ends
     found = None if live is None else live.identity
     expect(found in expected, f"the live table on {replica} is not what the ledger proved")
 
@@ -70,6 +75,8 @@ def _check_nothing_lost(world: World, replica: str) -> None:
     """Until the proof both tables exist; from staging on the candidate does."""
     holder = _holder(world)
     if holder is None or holder.generation is None or holder.generation.identities is None:
+        return
+    if replica in world.wiped | world.bereft or replica not in holder.generation.identities:
         return
     there = set(world.holding(replica))
     expect(holder.generation.identities[replica] in there, f"the staged generation is gone from {replica}")
@@ -94,7 +101,7 @@ def check_drop(process: Process, replica: str, table: Table) -> None:
     expect(not table.foreign, "a foreign table was dropped")
     expect(table is not world.live(replica), "the live table was dropped")
     proven = world.ledger.slot.live
-    expect(proven is None or table.identity != proven.identities[replica], "the proven generation was dropped")
+    expect(proven is None or table.identity != proven.identities.get(replica), "the proven generation was dropped")
     if holder is None or holder.generation is None:
         return
     staged = (holder.generation.identities or {}).get(replica)
@@ -113,6 +120,14 @@ def check_touch(process: Process, name: str, replicas: Iterable[str]) -> None:
         expect(not known, "a foreign table was touched knowingly")
 
 
+def check_send(process: Process, swap: Swap, replicas: Iterable[str]) -> None:
+    """A replica that was seen to hold the new generation is never sent another swap."""
+    new = process.world.made.get(generation_of(swap.candidate) or "")
+    for replica in replicas:
+        live = process.seen.get(replica, {}).get(swap.table)
+        expect(live is None or live != new, "a replica that has committed was sent another swap")
+
+
 def check_destination(process: Process, name: str) -> None:
     """No two attempts ever use one name as a destination (a predecessor's name belongs to its generation)."""
     if name.endswith("_pred"):
@@ -128,6 +143,8 @@ def check_append(process: Process, appends: Sequence[StreamAppend]) -> None:
             continue
         fence = getattr(event, "attempt", process.appended_fence)
         expect(fence == process.appended_fence, f"{type(event).__name__} bears another attempt's fence")
+        if isinstance(event, e.CommitProven):
+            _check_proof(process, event)
     kinds = {type(event) for item in appends for event in item.events}
     for needs, also in (
         (e.OperationAdmitted, {e.AttemptStarted, e.SlotClaimed}),
@@ -141,6 +158,20 @@ def check_append(process: Process, appends: Sequence[StreamAppend]) -> None:
         (e.OperationFailed, {e.SlotVacated}),
     ):
         expect(needs not in kinds or also <= kinds, f"{needs.__name__} was appended without what belongs to it")
+
+
+def _check_proof(process: Process, event: e.CommitProven) -> None:
+    """Every admitted replica was seen to hold the new generation and still does, by exactly one swap that counts."""
+    world = process.world
+    expect(set(event.identities) == set(world.admitted), "a proof does not speak of every admitted replica")
+    for replica, identity in event.identities.items():
+        expect(process.seen[replica].get(TARGET.table) == identity, f"{replica} was not seen to hold the generation")
+        if world.meddled or replica in world.wiped:
+            continue
+        live = world.live(replica)
+        expect(live is not None and live.identity == identity, f"proven, and {replica} does not hold the generation")
+        swaps = world.effective[replica, event.generation.replace("-", "")]
+        expect(swaps == 1, f"proven after {swaps} effective swaps on {replica}")
 
 
 def check_ending(process: Process) -> None:
@@ -188,11 +219,11 @@ def _check_refusal(process: Process, error: DponeError) -> None:
         case ErrorCode.RETIRED:
             expect(operation.state is State.RETIRED, "retired, and it is not")
         case ErrorCode.FOREIGN_TARGET | ErrorCode.NOT_ADMITTED:
-            expect(world.meddled, "a foreign table was reported, and nobody meddled")
+            expect(world.meddled or world.lost_tables, "a foreign table was reported, and nobody meddled")
         case ErrorCode.EVIDENCE_MISMATCH:
             live = world.ledger.slot.live
             other = live is not None and live.operation != process.request.operation
-            expect(other or world.meddled, "a mismatch was reported, and no successor published")
+            expect(other or world.meddled or world.lost_tables, "a mismatch was reported, and no successor published")
         case ErrorCode.EVIDENCE_INVALID:
             expect(operation.state is State.FAILED, f"invalid evidence was reported: {error.what}")
         case ErrorCode.IDENTITY_CONFLICT:
