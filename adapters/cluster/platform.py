@@ -109,7 +109,9 @@ class ReplicatedPlatform:
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         """One statement of the cluster; then every replica is asked whether it has the table at its own Keeper path.
 
-        Raises EngineFailed: also EVIDENCE_UNSUPPORTED where the cluster says that it does not replicate by itself.
+        Raises EngineFailed: also EVIDENCE_UNSUPPORTED where the cluster says that it does not replicate by itself. Only
+        an ALTER makes an old server say so, and that takes a second: once a table of this platform is live in the
+        database, it is known.
         """
         generation = generation_of(name)
         if generation is None:
@@ -121,7 +123,8 @@ class ReplicatedPlatform:
         for replica, found in seen.items():
             if found != (path, replica):
                 raise _not_as_created(replica)
-        self._check_internal_replication(database, name)
+        if not self._has_published(database):
+            self._check_internal_replication(database, name)
 
     def fill(self, database: str, name: str, columns: Sequence[Column], batches: Iterable[RecordBatch]) -> None:
         """Through the first replica. No block is sent twice; what fails leaves a candidate that is given up."""
@@ -243,6 +246,15 @@ class ReplicatedPlatform:
         except EngineFailed as error:
             return error
         return None
+
+    def _has_published(self, database: str) -> bool:
+        with self._session(self.replicas[0], self._bounds.look) as session:
+            path = literal(statements.path_of(self._platform_id, ""))
+            rows = session.query(
+                "SELECT table FROM system.replicas "
+                f"WHERE database = {literal(database)} AND startsWith(zookeeper_path, {path})"
+            )
+            return any(generation_of(row["table"]) is None for row in rows)
 
     def _check_internal_replication(self, database: str, name: str) -> None:
         try:
