@@ -266,10 +266,10 @@ def _unknown(error: Exception) -> AppendUnknown:
 
 # ------------------------------------------------------------------------------------------------------ opening
 
-_STORES: Final = {"sqlite": "sqlite", "postgresql": "postgres"}
+_STORES: Final = {"sqlite": "sqlite", "postgresql": "postgres", "keeper": "keeper"}
 """URL scheme → the module in this package whose ``open_url(rest, create)`` opens such a store."""
 
-_NOT_YET: Final = ("keeper", "keepermap")
+_NOT_YET: Final = ("keepermap",)
 
 
 def open_ledger(url: str, *, create: bool, codec: EventCodec | None = None) -> EventLedger:

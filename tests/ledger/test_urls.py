@@ -20,7 +20,7 @@ from .events import CODEC, some
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("keeper://host:2181/root", "not available in this release"),
+        ("keeper://user:secret@host:2181/root", "holds credentials"),
         ("keepermap://target/db", "not available in this release"),
         ("mysql://user:secret@host/db", "not one that this release knows"),
         ("ledger.sqlite", "not one that this release knows"),
