@@ -1,0 +1,60 @@
+"""Whether a replica's rows of one table may be counted: it replicates, its Keeper answers, and nothing is missing.
+
+A replica is synchronised enough when it has taken up every entry of the table's log, when nothing but merges (which
+change no row) waits in its queue, and when it suspects no part to be missing. That is asked of every replica, not of
+the scanned one alone: an observation speaks of the table, and who reads another replica must find the same rows.
+
+What a server says of its own session is not believed, for it says so too after it was frozen and lost the session. It
+has to read the replica's own nodes through that session, and to find the one that lives only as long as the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...domain.reply import Outcome
+from ..clickhouse.quoting import literal
+
+Query = Callable[[str], list[dict[str, Any]]]
+
+
+def problem(query: Query, database: str, table: str) -> Outcome | None:
+    """What stands in the way; None: nothing. BEHIND may pass within moments."""
+    of_table = f"WHERE database = {literal(database)} AND table = {literal(table)}"
+    rows = query(
+        "SELECT is_readonly, is_session_expired, parts_to_check, zookeeper_path, replica_name "
+        f"FROM system.replicas {of_table}"
+    )
+    if not rows:
+        return Outcome.OTHER_TABLE
+    state = rows[0]
+    if state["is_session_expired"]:
+        return Outcome.NO_KEEPER
+    if state["is_readonly"]:
+        return Outcome.READ_ONLY
+    nodes = _nodes(query, f"{state['zookeeper_path']}/replicas/{state['replica_name']}")
+    if "is_active" not in nodes:
+        return Outcome.NO_KEEPER
+    if nodes.get("is_lost") == "1" or _not_taken_up(query, state["zookeeper_path"], nodes.get("log_pointer", "")):
+        return Outcome.BEHIND
+    # After the log: an entry is in the queue before the pointer passes it.
+    waiting = query(f"SELECT count() AS entries FROM system.replication_queue {of_table} AND type != 'MERGE_PARTS'")
+    return Outcome.BEHIND if state["parts_to_check"] or waiting[0]["entries"] else None
+
+
+def _nodes(query: Query, path: str) -> dict[str, str]:
+    rows = query(f"SELECT name, value FROM system.zookeeper WHERE path = {literal(path)}")
+    return {row["name"]: row["value"] for row in rows}
+
+
+def _not_taken_up(query: Query, path: str, pointer: str) -> bool:
+    """Whether the table's log has entries at or after the pointer, a number that is empty before its first use."""
+    if not pointer.isdecimal():
+        return True
+    first = f"log-{int(pointer):010}"
+    rows = query(
+        f"SELECT count() AS entries FROM system.zookeeper WHERE path = {literal(path + '/log')} "
+        f"AND name >= {literal(first)}"
+    )
+    return bool(rows[0]["entries"])
