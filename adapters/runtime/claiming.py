@@ -52,10 +52,17 @@ def start_attempt(running: Running) -> None:
 
 def abandon_staging(running: Running) -> None:
     """Void the unfinished generation; what it left is listed for dropping, by identity."""
+    _abandon(running, "the attempt that filled its candidate did not finish")
+
+
+def abandon_lost(running: Running) -> None:
+    """Void a generation whose filled candidate is gone from a replica: the source is read anew."""
+    _abandon(running, "its candidate table is gone")
+
+
+def _abandon(running: Running, reason: str) -> None:
     generation = running.generation
-    event = e.StagingAbandoned(
-        at=running.now(), generation=generation.id, reason="the attempt that filled its candidate did not finish"
-    )
+    event = e.StagingAbandoned(at=running.now(), generation=generation.id, reason=reason)
     running.append([event], leftover(running, generation.candidate, generation.id, e.Role.LEFTOVER))
 
 

@@ -23,7 +23,7 @@ from ...domain.publication import (
     settle,
 )
 from .attempt import Running
-from .claiming import leftover
+from .claiming import abandon_lost
 
 _LOOKS_MAX = 20
 _DISPATCHES_MAX = 3
@@ -36,7 +36,7 @@ def dispatch(running: Running) -> None:
     expected = running.expectation()
     stop = ready_to_dispatch(looks, expected, generation.candidate)
     if stop is not None and stop.reason is Standing.LOST:
-        _abandon_lost(running)
+        abandon_lost(running)
         return
     if stop is not None:
         raise _stopped(running, stop)
@@ -175,7 +175,7 @@ def _prove(running: Running, settlement: Proven) -> None:
                 attempt=running.fence,
                 identities=identities,
                 sealed=settlement.sealed,
-            )
+            ),
         ],
         [
             e.GenerationPublished(
@@ -205,12 +205,6 @@ def _rename(running: Running, renames: Sequence[Rename]) -> None:
             running.ports.platform.rename(rename.replica, running.request.key.database, rename.old, rename.new)
         except EngineFailed:
             continue  # the next look tells what became of it
-
-
-def _abandon_lost(running: Running) -> None:
-    generation = running.generation
-    event = e.StagingAbandoned(at=running.now(), generation=generation.id, reason="its candidate table is gone")
-    running.append([event], leftover(running, generation.candidate, generation.id, e.Role.LEFTOVER))
 
 
 def _stopped(running: Running, stop: Stop) -> DponeError:

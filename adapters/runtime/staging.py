@@ -28,7 +28,7 @@ from ...domain.reply import reply_bytes_max
 from ...domain.steps import Rehearse
 from ...domain.tables import Metrics, Observation, TableIdentity
 from .attempt import Running
-from .claiming import preflight
+from .claiming import abandon_lost, preflight
 from .failing import fail, gate_failure
 
 _TRUE_FAILURES = (
@@ -99,31 +99,23 @@ def _is_true_failure(error: DponeError) -> bool:
 
 
 def rehearse(running: Running, step: Rehearse) -> None:
-    """Observe the candidate; with the reader process and its budget when the target will be observed the same way."""
-    generation, database = running.generation, running.request.key.database
-    process = running.operation.process
-    metrics = staged_metrics(process)
-    replica = running.replicas[0]
-    columns = generation.definition.columns
-    milliseconds = 0
-    if step.by_reader:
-        plan = ReadPlan(database, generation.candidate, running.identities(), columns, metrics)
-        running.warm_reader(2)  # the second one starts while the first one scans: it will observe the target
-        running.ports.platform.release()
-        try:
-            result = running.ports.reader.observe(plan)
-        except ReaderFailed as error:
-            if error.fits:
-                raise
-            raise fail(running, _cannot_be_observed(error)) from error
-        observation, replica, milliseconds = result.observation, result.replica, result.milliseconds
-    else:
-        observation = running.ports.platform.observe(database, generation.candidate, columns, metrics)
+    """Observe the candidate; with the reader process and its budget when the target will be observed the same way.
+
+    A candidate that is gone is abandoned: it can never be observed, and nothing was published yet.
+    """
+    try:
+        observation, replica, milliseconds = _observed(running, by_reader=step.by_reader)
+    except (EngineFailed, ReaderFailed) as error:
+        unreaped = isinstance(error, ReaderFailed) and not error.reaped
+        if unreaped or not _candidate_is_gone(running):
+            raise
+        abandon_lost(running)
+        return
     running.append(
         [
             e.StagedObserved(
                 at=running.now(),
-                generation=generation.id,
+                generation=running.generation.id,
                 observation=observation,
                 replica=replica,
                 milliseconds=milliseconds,
@@ -131,6 +123,34 @@ def rehearse(running: Running, step: Rehearse) -> None:
             )
         ]
     )
+
+
+def _observed(running: Running, *, by_reader: bool) -> tuple[Observation, str, int]:
+    """What was counted, on which replica, in how many milliseconds of the reader's budget."""
+    generation, database = running.generation, running.request.key.database
+    metrics = staged_metrics(running.operation.process)
+    columns = generation.definition.columns
+    if not by_reader:
+        observation = running.ports.platform.observe(database, generation.candidate, columns, metrics)
+        return observation, running.replicas[0], 0
+    plan = ReadPlan(database, generation.candidate, running.identities(), columns, metrics)
+    running.warm_reader(2)  # the second one starts while the first one scans: it will observe the target
+    running.ports.platform.release()
+    try:
+        result = running.ports.reader.observe(plan)
+    except ReaderFailed as error:
+        if error.fits:
+            raise
+        raise fail(running, _cannot_be_observed(error)) from error
+    return result.observation, result.replica, result.milliseconds
+
+
+def _candidate_is_gone(running: Running) -> bool:
+    """Every replica answers, and one of them does not hold the candidate that was filled."""
+    candidate, filled = running.generation.candidate, running.identities()
+    looks = [look for look in running.ports.platform.look(running.request.key.target) if look.replica in filled]
+    answered = all(look.reachable for look in looks)
+    return answered and any(look.tables.get(candidate) != filled[look.replica] for look in looks)
 
 
 def evaluate_gates(running: Running) -> None:

@@ -26,7 +26,8 @@ def expected(world: World, request: Request) -> frozenset[Ending]:
     if operation.state is State.DISPATCHED:
         return _settled(world, operation)
     if operation.state in AFTER_COMMIT:
-        return SUCCESS if _is_live(world, operation) else UNLIKE | LOST
+        unproven = operation.process.sink.durable and not _is_live(world, operation)
+        return UNLIKE | LOST if unproven else SUCCESS  # without a receipt nothing is looked at again
     if operation.state is State.COMPLETE and operation.process.sink.durable:
         return SUCCESS if _is_last(world, operation) and _is_live(world, operation) else UNLIKE
     return SUCCESS if _known(world) else STRANGE

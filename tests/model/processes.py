@@ -155,7 +155,8 @@ class _Ledger:
         if fault == "lost":
             raise AppendUnknown(ErrorCode.LEDGER_UNREACHABLE, "The reply was lost.")
         before = self.process.world.ledger.operation(self.process.request.key)
-        promises.check_append(self.process, appends)
+        if not self.process.world.ledger.has_moved(appends):
+            promises.check_append(self.process, appends)
         self.process.world.ledger.append(appends)
         for event in (event for item in appends for event in item.events):
             if isinstance(event, CommitProven):

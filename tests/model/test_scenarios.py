@@ -258,3 +258,16 @@ class TestWhatTheModelFound:
         torn.finish()
         assert code(torn) is None
         assert scene.state() is State.COMPLETE
+
+    @pytest.mark.parametrize("flavour", ["observed", "version 1"])
+    def test_a_candidate_that_is_lost_before_it_is_observed_is_read_anew(self, flavour: str) -> None:
+        """It was filled and recorded; then the replica lost its tables. Every attempt failed to observe it, for ever."""
+        scene = Scene(published=False)
+        first = scene.start(flavour=flavour)
+        assert first.advance_to("append StagedObserved")
+        first.crash()
+        scene.world.wipe("r1")
+        again = scene.start(flavour=flavour)
+        again.finish()
+        assert code(again) is None
+        assert (again.opens, scene.count(e.StagingAbandoned), scene.state()) == (1, 1, State.COMPLETE)

@@ -58,11 +58,15 @@ class MemoryLedger:
         return [Recorded(stream, version, event) for version, event in enumerate(events, 1)]
 
     def append(self, appends: Sequence[StreamAppend]) -> None:
-        if any(len(self.streams.get(item.stream, [])) != item.expected for item in appends):
+        if self.has_moved(appends):
             raise AppendConflict
         for item in appends:
             self._fold(item)
             self.streams.setdefault(item.stream, []).extend(item.events)
+
+    def has_moved(self, appends: Sequence[StreamAppend]) -> bool:
+        """Whether a stream is not where the append expects it."""
+        return any(len(self.streams.get(item.stream, [])) != item.expected for item in appends)
 
     def operation(self, key: OperationKey) -> Operation:
         return self.operations.get(operation_id(key), Operation())
