@@ -117,9 +117,15 @@ class Running:
         return self.operation.publication
 
     @property
+    def admitted(self) -> tuple[str, ...]:
+        """The replicas that this process was wired to, minus those excluded since: the slot is told of every change."""
+        known = self.slot.inventory
+        return tuple(replica for replica in self.ports.platform.replicas if known is None or replica in known)
+
+    @property
     def replicas(self) -> tuple[str, ...]:
         """The replicas that the operation speaks of: its own inventory, minus those excluded since."""
-        admitted = self.ports.platform.replicas
+        admitted = self.admitted
         return tuple(replica for replica in self.operation.inventory if replica in admitted)
 
     def identities(self) -> dict[str, TableIdentity]:

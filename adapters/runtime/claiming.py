@@ -43,6 +43,7 @@ def claim(running: Running, step: Claim) -> None:
 
 def start_attempt(running: Running) -> None:
     """Take the operation on where it stands."""
+    check_inventory(running)
     if running.operation.process.owes_target:
         running.warm_reader()
     running.ports.platform.acquire()
@@ -69,7 +70,8 @@ def _abandon(running: Running, reason: str) -> None:
 def leftover(running: Running, name: str, generation: str, role: e.Role) -> list[e.Event]:
     """The intent to drop this table, if any replica holds it and it is not listed yet."""
     looks = running.ports.platform.look(running.request.key.target)
-    identities = {look.replica: look.tables[name] for look in looks if name in look.tables}
+    admitted = running.admitted
+    identities = {look.replica: look.tables[name] for look in looks if look.replica in admitted and name in look.tables}
     if not identities or name in running.slot.retirements:
         return []
     return [e.RetirementOpened(at=running.now(), name=name, role=role, generation=generation, identities=identities)]
@@ -109,7 +111,21 @@ def preflight(running: Running) -> None:
         raise
 
 
+def check_inventory(running: Running) -> None:
+    """Refuse to publish past a replica that was admitted after this process was wired to the others."""
+    missing = sorted(set(running.slot.inventory or ()) - set(running.ports.platform.replicas))
+    if missing:
+        raise DponeError(
+            ErrorCode.EVIDENCE_INCOMPLETE,
+            f"Replica {missing[0]} was admitted after this process started.",
+            safe="Nothing was read or changed.",
+            next="Repeat the same command.",
+            cause=ErrorCode.NOT_ADMITTED,
+        )
+
+
 def _preflight(running: Running) -> None:
+    check_inventory(running)
     key = running.request.key
     process = from_semantic(running.request.configuration)
     running.definition, running.source_schema = resolve_definition(
@@ -177,7 +193,7 @@ def _admitted(running: Running) -> e.OperationAdmitted:
         key=request.key,
         configuration=request.configuration,
         configuration_digest=request.configuration_digest,
-        inventory=running.ports.platform.replicas,
+        inventory=running.admitted,
     )
 
 
@@ -189,7 +205,7 @@ def _reopened(running: Running, step: Claim) -> e.OperationReopened:
         configuration=request.configuration,
         configuration_digest=request.configuration_digest,
         changed=step.changed,
-        inventory=running.ports.platform.replicas,
+        inventory=running.admitted,
         review=None,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...domain import events as e
 from ...domain.errors import DponeError, ErrorCode
 from .attempt import Running, defect
-from .claiming import attempt_started
+from .claiming import attempt_started, check_inventory
 
 
 def accept_receipt(running: Running) -> None:
@@ -60,6 +60,7 @@ def complete(running: Running) -> None:
 
 def validate_replay(running: Running) -> None:
     """Done before: see that the generation is still live, then record attempt and receipt in both streams at once."""
+    check_inventory(running)
     running.ports.platform.acquire()
     _validate_live(running)
     generation = running.generation

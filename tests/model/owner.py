@@ -1,4 +1,7 @@
-"""The platform's owner, who takes a replica out of the inventory and lets it in again, by the rules of both."""
+"""The platform's owner, who takes a replica out of the inventory and lets it in again, by the rules of both.
+
+Both wait until the target was published to once: of a slot that was never opened nobody is told of a change.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from .world import SLOT, TARGET, Table, World
 def exclude(world: World, replica: str) -> bool:
     """At any time, but never the last one. The slot is told in the same append."""
     left = tuple(name for name in world.admitted if name != replica)
-    if replica in world.excluded or not left:
+    if replica in world.excluded or not left or world.ledger.slot.version == 0:
         return False
     _tell(world, left, ())
     world.excluded.add(replica)
@@ -23,7 +26,7 @@ def exclude(world: World, replica: str) -> bool:
 def admit(world: World, replica: str) -> bool:
     """Only while nobody holds the slot; prepared first: the live generation under its name, nothing of a swap's."""
     slot = world.ledger.slot
-    ready = slot.holder is None and replica in world.excluded and replica not in world.unreachable
+    ready = slot.version > 0 and slot.holder is None and replica in world.excluded and replica not in world.unreachable
     if not ready or not _prepare(world, replica):
         return False
     inventory = tuple(sorted({*world.admitted, replica}))
@@ -57,8 +60,6 @@ def _taken(tables: dict[str, Table], wanted: TableIdentity) -> Table | None:
 
 def _tell(world: World, inventory: tuple[str, ...], admitted: tuple[str, ...]) -> None:
     slot = world.ledger.slot
-    if slot.version == 0:
-        return
     live: dict[str, TableIdentity] = {}
     if slot.live is not None:
         known = slot.live.identities

@@ -261,7 +261,7 @@ class TestWhatTheModelFound:
 
     @pytest.mark.parametrize("flavour", ["observed", "version 1"])
     def test_a_candidate_that_is_lost_before_it_is_observed_is_read_anew(self, flavour: str) -> None:
-        """It was filled and recorded; then the replica lost its tables. Every attempt failed to observe it, for ever."""
+        """It was filled and recorded; then its replica lost it. Every attempt failed to observe it, for ever."""
         scene = Scene(published=False)
         first = scene.start(flavour=flavour)
         assert first.advance_to("append StagedObserved")
