@@ -39,7 +39,7 @@ class ClickHouseReplica(Server):
         (self.folder / "config.xml").write_text(config_xml(self._topology, self._number, self.folder))
         users = self.folder / "users.xml"
         users.touch(mode=0o600)
-        users.write_text(users_xml(self._topology.passwords))
+        users.write_text(users_xml(self._topology))
 
     def command(self) -> Sequence[str]:
         return [str(shutil.which("clickhouse-server")), f"--config-file={self.folder}/config.xml"]

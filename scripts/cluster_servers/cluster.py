@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from .clickhouse import ClickHouseReplica
-from .configuration import CLUSTER, Topology
-from .server import Server, start_together
+from .configuration import CLUSTER, Passwords, Topology
+from .server import Server, free_ports, start_together
 from .zookeeper import ZooKeeper
 
 REPLICAS: Final = 2
+
+
+def free_topology(passwords: Passwords, databases: tuple[str, ...] = ()) -> Topology:
+    """Ports that nobody uses at the moment, for a cluster that ends with this process."""
+    keeper, *rest = free_ports(1 + 2 * REPLICAS)
+    return Topology(keeper, tuple(rest[:REPLICAS]), tuple(rest[REPLICAS:]), passwords, databases)
 
 
 class Cluster:

@@ -1,4 +1,16 @@
-"""The configuration of one replica: who its neighbours are, who may log in, what it keeps where."""
+"""The configuration of one replica: who its neighbours are, who may log in, what it keeps where.
+
+Rights live in ``users.xml``: 18.16 has no GRANT. What it can restrict, and what only looks as if (what the users
+below rely on is held by ``tests/servers/test_rights.py``):
+
+* ``allow_databases`` holds for every statement, ON CLUSTER and ``remote()`` included, and for CREATE DATABASE by name;
+  ``system`` is always allowed, and shows tables of allowed databases only. In an allowed one a user may do anything.
+* ``readonly`` 1 and 2 refuse INSERT, DDL and SYSTEM, and cannot be raised. With 1 the settings that a client sends are
+  *silently ignored*, also its limits: whoever must set limits needs 2. Under 2 a temporary table and KILL QUERY of
+  the user's own queries remain possible.
+* ``allow_ddl`` 0 is no protection: SET may not raise it, a setting sent beside the statement may.
+* Constraints on single settings, rights on single tables or columns: not in this version.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +40,8 @@ class Topology:
     native: tuple[int, ...]
     interserver: tuple[int, ...]
     passwords: Passwords
+    databases: tuple[str, ...] = ()
+    """The only ones for ``dpone`` and ``dpone_reader``, as ``source`` for ``source_reader``; none named: all."""
 
 
 _CONFIG: Final = """<yandex>
@@ -101,25 +115,34 @@ _USERS: Final = """<yandex>
   <quotas><default></default></quotas>
   <users>
     <default><password></password>{common}<profile>default</profile></default>
-    <dpone><password_sha256_hex>{dpone}</password_sha256_hex>{common}<profile>default</profile></dpone>
+    <dpone><password_sha256_hex>{dpone}</password_sha256_hex>{common}
+      <profile>default</profile>{target}</dpone>
     <dpone_reader><password_sha256_hex>{dpone_reader}</password_sha256_hex>{common}
-      <profile>reading</profile></dpone_reader>
+      <profile>reading</profile>{target}</dpone_reader>
     <source_reader><password_sha256_hex>{source_reader}</password_sha256_hex>{common}
-      <profile>reading</profile></source_reader>
+      <profile>reading</profile>{source}</source_reader>
   </users>
 </yandex>
 """
 _COMMON: Final = "<networks><ip>127.0.0.1</ip></networks><quota>default</quota>"
 
 
-def users_xml(passwords: Passwords) -> str:
+def users_xml(topology: Topology) -> str:
     """``users.xml``: ``default`` without a password from loopback only, the product's user, and two that only read."""
+    passwords, restricted = topology.passwords, bool(topology.databases)
     return _USERS.format(
         common=_COMMON,
         dpone=_sha256(passwords.dpone),
         dpone_reader=_sha256(passwords.dpone_reader),
         source_reader=_sha256(passwords.source_reader),
+        target=_allowed(topology.databases),
+        source=_allowed(("source",) if restricted else ()),
     )
+
+
+def _allowed(databases: Sequence[str]) -> str:
+    names = "".join(f"<database>{name}</database>" for name in databases)
+    return f"<allow_databases>{names}</allow_databases>" if names else ""
 
 
 def _sha256(password: str) -> str:

@@ -18,6 +18,7 @@ from scripts.flights import CHECKOUT
 
 from .cluster import REPLICAS, Cluster
 from .configuration import Passwords, Topology
+from .seed import ALLOWED_DATABASES
 
 PORT: Final = 29_000
 _STATE: Final = "cluster.json"
@@ -49,7 +50,8 @@ class Home:
         """The cluster of this folder, with the processes that an earlier command started."""
         native = tuple(range(self.port + 1, self.port + 1 + REPLICAS))
         between = tuple(port + 10 for port in native)
-        made = Cluster(self.folder, Topology(self.port, native, between, self.passwords), dies_with_us=False)
+        topology = Topology(self.port, native, between, self.passwords, ALLOWED_DATABASES)
+        made = Cluster(self.folder, topology, dies_with_us=False)
         for server in made.servers:
             server.attach()
         return made

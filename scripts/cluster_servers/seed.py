@@ -12,6 +12,7 @@ from scripts.flights import CHECKOUT
 from .cluster import Cluster
 
 TARGET_DATABASE: Final = "analytics"
+ALLOWED_DATABASES: Final = (TARGET_DATABASE, "dpone_authority")
 _RECORDS: Final = CHECKOUT / "examples" / "data" / "records.csv"
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS source.records (
     record_id UInt64, customer Nullable(String), amount Decimal(10, 2), paid_at Nullable(DateTime('UTC'))

@@ -9,9 +9,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from scripts.cluster_servers.clickhouse import ClickHouseReplica
-from scripts.cluster_servers.cluster import REPLICAS, Cluster
-from scripts.cluster_servers.configuration import Passwords, Topology
-from scripts.cluster_servers.server import free_ports
+from scripts.cluster_servers.cluster import Cluster, free_topology
+from scripts.cluster_servers.configuration import Passwords
 
 from .processes import removed
 
@@ -23,10 +22,13 @@ PASSWORDS = Passwords(
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Start one, yield it when it is healthy, end it and take its folder away."""
+def cluster(databases: tuple[str, ...] = ()) -> Iterator[Cluster]:
+    """Start one, yield it when it is healthy, end it and take its folder away.
+
+    ``databases``: the only ones that ``dpone`` and ``dpone_reader`` may use; none named: all.
+    """
     folder = Path(tempfile.mkdtemp(prefix="dpone-test-cluster-"))
-    made = Cluster(folder, _topology(), dies_with_us=True)
+    made = Cluster(folder, free_topology(PASSWORDS, databases), dies_with_us=True)
     try:
         made.start()
         yield made
@@ -48,8 +50,3 @@ def unique_database(made: Cluster) -> Iterator[str]:
         for replica in made.replicas:
             with contextlib.suppress(Exception):  # a table that lost its Keeper path cannot be dropped, only left
                 replica.execute(f"DROP DATABASE IF EXISTS {name}")
-
-
-def _topology() -> Topology:
-    keeper, *rest = free_ports(1 + 2 * REPLICAS)
-    return Topology(keeper, tuple(rest[:REPLICAS]), tuple(rest[REPLICAS:]), PASSWORDS)
