@@ -1,4 +1,4 @@
-"""Choose rows, measure them, print the table, write bench.json."""
+"""Choose rows, measure them, print the table, write bench.json (bench-cluster.json for the cluster's)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from scripts.flights import CHECKOUT
 
-from . import commands, ledger, loads, memory
+from . import cluster, commands, ledger, loads, memory
 from .row import Row
 
 ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
@@ -26,24 +26,28 @@ ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
     "memory": memory.peaks,
 }
 
+CLUSTER_ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {"moves": cluster.moves}
+
 
 def main(words: list[str]) -> int:
     """Measure. Returns 0 when every row is within its target, 1 otherwise."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", default=",".join(ROWS), help=f"comma-separated: {', '.join(ROWS)}")
+    parser.add_argument("where", nargs="?", default="embedded", choices=("embedded", "cluster"), help="on what")
+    parser.add_argument("--only", help=f"comma-separated: {', '.join(ROWS)}; of the cluster: {', '.join(CLUSTER_ROWS)}")
     parser.add_argument("--rounds", type=int, default=7, help="pairs of measurements per row")
     parser.add_argument("--quick", action="store_true", help="three rounds")
     chosen = parser.parse_args(words)
     rounds = 3 if chosen.quick else chosen.rounds
+    rows, file = (CLUSTER_ROWS, "bench-cluster.json") if chosen.where == "cluster" else (ROWS, "bench.json")
     measured: list[Row] = []
     print(f"{'row':<44} {'measured':>14} {'target':>14}   {'spread':<22} verdict")
-    for name in chosen.only.split(","):
-        for row in ROWS[name](rounds):
+    for name in (chosen.only or ",".join(rows)).split(","):
+        for row in rows[name](rounds):
             measured.append(row)
             print(row.line(), flush=True)
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
     data = {"machine": machine, "rounds": rounds, "rows": {row.name: row.data() for row in measured}}
-    (CHECKOUT / "bench.json").write_text(json.dumps(data, indent=1) + "\n")
+    (CHECKOUT / file).write_text(json.dumps(data, indent=1) + "\n")
     return int(not all(row.holds for row in measured))
 
 
