@@ -76,7 +76,7 @@ class ReplicatedPlatform:
             refused.append("The table has no sorting key (order_by); replicas cannot be told to hold the same order.")
         seen = self._on_all(lambda session: inspection.inspect(session, target, self._cluster), self._bounds.look)
         refused += inspection.sentences(target, self._cluster, tuple(self._endpoints.values()), seen.given)
-        refused += inspection.absent_types(definition.columns, {one.dialect for one in seen.given.values()})
+        refused = refused or inspection.absent_types(definition.columns, {one.dialect for one in seen.given.values()})
         if refused:
             return tuple(refused)
         away = inspection.not_ready(seen.all())
@@ -189,9 +189,10 @@ class ReplicatedPlatform:
         def holds(session: ReplicaSession) -> tuple[str | None, str]:
             return _name_of(session, database, identity), _database_engine(session, database)
 
-        seen = self._on_all(holds, self._bounds.look, others).given
-        source = next(((other, held, engine) for other, (held, engine) in sorted(seen.items()) if held), None)
+        seen = self._on_all(holds, self._bounds.look, others)
+        source = next(((other, held, engine) for other, (held, engine) in sorted(seen.given.items()) if held), None)
         if source is None:
+            seen.all()  # one that does not answer may have it
             raise rebuilding.nobody_has_it(database)
         other, held, engine = source
         with self._session(replica, self._bounds.statement) as session:

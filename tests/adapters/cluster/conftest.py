@@ -35,7 +35,7 @@ class Target:
     database: str
     cluster: Cluster
     table: str = "t"
-    made: list[str] = field(default_factory=list)
+    known: dict[str, TableIdentity] = field(default_factory=dict)
 
     @property
     def ref(self) -> TargetRef:
@@ -44,7 +44,6 @@ class Target:
     def candidate(self, definition: TableDefinition = DEFINITION, rows: int = 0) -> str:
         """Create the candidate of a new generation, holding so many rows on every replica."""
         name = candidate_name(self.table, uuid4().hex, 1, 1)
-        self.made.append(name)
         self.platform.create(self.database, name, definition)
         if rows:
             self.insert(name, rows)
