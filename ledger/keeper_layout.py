@@ -34,7 +34,7 @@ REQUEST_BYTES_MAX: Final = 1_000_000
 """Everything that one append sends. Keeper ends the connection at 1,048,576 bytes unless it is configured otherwise."""
 
 BUCKET_POSITIONS: Final = 1_000
-PAGE_PLACES: Final = 100
+PAGE_PLACES: Final = 64
 STREAM_BUCKETS: Final = tuple(f"{number:02x}" for number in range(256))
 
 _DEFLATE_FROM_BYTES: Final = 512
@@ -298,8 +298,11 @@ def _plain(data: bytes) -> bytes:
 # --------------------------------------------------------------------------------------------------------- JSON
 
 
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False)
+
+
 def _dump(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    return _JSON.encode(value).encode()
 
 
 def _members(data: bytes) -> dict[str, Any]:

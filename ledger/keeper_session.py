@@ -38,7 +38,7 @@ from .keeper_url import KeeperAddress, KeeperUser
 from .recorder import ReplyLost
 
 _WAVE: Final = 64  # requests under way at once: a wave of the largest entries stays below 60 MB
-_END_SECONDS: Final = 1.0
+_FAREWELL_SECONDS: Final = 1.0
 _RETRY: Final = {"max_tries": -1, "delay": 0.05, "max_delay": 0.5}
 
 # kazoo logs endpoints, and at debug level credentials; everything worth saying is in the error that is raised.
@@ -326,15 +326,14 @@ class _Client:
         return list(self._answers(under_way, deadline))
 
     def end(self, *, politely: bool) -> None:
-        """Let go of it within a bound: kazoo's own farewell waits for the server."""
+        """Let go of it: kazoo's own farewell waits for the server, so it happens aside, and nothing is sent after."""
         if not politely:
             self._handler.cut()
         farewell = Thread(target=self._stop, daemon=True)
         farewell.start()
-        farewell.join(_END_SECONDS)
-        if farewell.is_alive():
+        if politely:
+            farewell.join(_FAREWELL_SECONDS)
             self._handler.cut()
-            farewell.join(_END_SECONDS)
 
     def _stop(self) -> None:
         with suppress(Exception):  # whatever kazoo says now, nobody uses this client any more

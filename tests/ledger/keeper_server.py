@@ -20,7 +20,7 @@ _numbers = count(1)
 
 
 @pytest.fixture
-def own_keeper() -> Iterator[ZooKeeper]:
+def own_zookeeper() -> Iterator[ZooKeeper]:
     """A server that this test may stop, freeze and kill."""
     require(is_installed(), "ZooKeeper")
     with zookeeper_server() as server:
