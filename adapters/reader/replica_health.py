@@ -20,7 +20,7 @@ Query = Callable[[str], list[dict[str, Any]]]
 
 
 def problem(query: Query, database: str, table: str) -> Outcome | None:
-    """What stands in the way; None: nothing. BEHIND may pass within moments."""
+    """What stands in the way at this moment, be it for a moment only; None: nothing."""
     of_table = f"WHERE database = {literal(database)} AND table = {literal(table)}"
     rows = query(
         "SELECT is_readonly, is_session_expired, parts_to_check, zookeeper_path, replica_name "

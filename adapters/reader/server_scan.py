@@ -25,8 +25,8 @@ from .server_request import ServerRequest
 CONNECT_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 10.0
 """A server that works reports progress all the time; a statement about metadata is over long before."""
-LAG_SECONDS: Final = 10.0
-"""How long one look waits for a replica to take up what is missing there."""
+PATIENCE_SECONDS: Final = 5.0
+"""How long one look waits for a replica that is coming back, or taking up what is missing there."""
 _POLL_SECONDS: Final = 0.1
 
 _THROW: Final = ("read", "result", "timeout", "group_by", "sort", "distinct", "join", "set", "transfer")
@@ -95,13 +95,13 @@ def observe(request: ServerRequest, deadline: float) -> Reply:
 
 def _look(connection: Connection, endpoint: Endpoint, plan: ReadPlan, remaining: Remaining) -> None:
     """The expected table, replicated by a replica that is well and has everything. Raises NotObserved."""
-    patience = time.monotonic() + LAG_SECONDS
+    patience = time.monotonic() + PATIENCE_SECONDS
     with _failing(endpoint.replica, late=Outcome.UNREACHABLE), _opened(connection, endpoint, remaining) as query:
         identity = read_identities(query, plan.database, f"name = {literal(plan.table)}", query.session.dialect)
         if identity.get(plan.table) != plan.identities[endpoint.replica]:
             raise NotObserved(Outcome.OTHER_TABLE, endpoint.replica)
         while (problem := replica_health.problem(query, plan.database, plan.table)) is not None:
-            if problem is not Outcome.BEHIND or time.monotonic() >= patience:
+            if time.monotonic() >= patience:
                 raise NotObserved(problem, endpoint.replica)
             time.sleep(_POLL_SECONDS)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from scripts.cluster_servers.cluster import Cluster
 
 from dpone.adapters.cluster.identity import read_identities
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
+from dpone.adapters.reader.replica_health import problem
+from dpone.domain.codec import encode
 from dpone.domain.ports import ReadPlan
 from dpone.domain.tables import Column, Metrics, TableIdentity
 from tests.servers.cluster import PASSWORDS
@@ -74,3 +78,18 @@ def wait_for_scans(cluster: Cluster, database: str, expected: int, seconds: floa
             return False
         time.sleep(0.02)
     return True
+
+
+def told(asked: ReadPlan, replica: str) -> str:
+    """The plan for one replica alone, as JSON on one line."""
+    return json.dumps(encode(replace(asked, identities={replica: asked.identities[replica]})))
+
+
+def wait_well(cluster: Cluster, database: str, table: str, seconds: float = 20) -> None:
+    """Wait until every replica replicates the table again."""
+    deadline = time.monotonic() + seconds
+    for endpoint in endpoints(cluster):
+        with ReplicaSession.open(connection(), endpoint) as session:
+            while problem(session.query, database, table) is not None:
+                assert time.monotonic() < deadline, f"{endpoint.replica} does not come back"
+                time.sleep(0.1)

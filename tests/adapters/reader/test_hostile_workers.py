@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dpone.adapters.reader import ProcessReader
+from dpone.adapters.cluster.session import Endpoint
+from dpone.adapters.connections import Connection
+from dpone.adapters.reader import ProcessReader, ServerReader
 from dpone.domain.errors import ReaderFailed
 from dpone.domain.ports import ReadPlan
 from dpone.domain.tables import Column, Metrics, TableIdentity
@@ -34,6 +37,7 @@ def write(data):
         data = data[os.write(reply, data):]
 """
 _GOOD = "say_ready(); nonce = take()['nonce']; "
+_NAMING = _GOOD + """write(frame(body(nonce).replace(b'"replica": null', b'"replica": "{}"')))"""
 
 HOSTILE = {
     "empty": "say_ready(); take()",
@@ -52,6 +56,8 @@ HOSTILE = {
     "exit code": _GOOD + "write(frame(body(nonce))); os._exit(3)",
     "killed": _GOOD + "write(frame(body(nonce))); os.kill(os.getpid(), 9)",
     "early": "write(frame(body('0' * 32))); say_ready(); take()",
+    "foreign replica": _NAMING.format("x"),
+    "observed, and a replica in the way": _NAMING.format("embedded"),
     "takes no plan": "say_ready(); os.close(plan); os._exit(0)",
     "ready twice": "os.write(ready, b'x' * 16); os.close(ready); take()",
 }
@@ -67,28 +73,42 @@ NEVER_ENDING = {
 }
 
 
-def _reader(tmp_path: Path, script: str, budget: float) -> ProcessReader:
-    program = tmp_path / "worker.py"
-    program.write_text(_PROLOGUE + script)
-    return ProcessReader(tmp_path, budget=budget, command=(sys.executable, "-I", "-S", str(program)))
+Reader = ProcessReader | ServerReader
+ReaderOf = Callable[[str, float], Reader]
 
 
-def test_the_script_that_answers_as_agreed_is_believed(tmp_path: Path) -> None:
+@pytest.fixture(params=["folder", "servers"])
+def reader_of(request: pytest.FixtureRequest, tmp_path: Path) -> ReaderOf:
+    """Makes a reader with a budget, of either place, whose worker is a script."""
+
+    def made(script: str, budget: float) -> Reader:
+        program = tmp_path / "worker.py"
+        program.write_text(_PROLOGUE + script)
+        command = (sys.executable, "-I", "-S", str(program))
+        if request.param == "folder":
+            return ProcessReader(tmp_path, budget=budget, command=command)
+        endpoints = [Endpoint("embedded", "nowhere.invalid", 9)]
+        return ServerReader(Connection("x", "nowhere.invalid"), endpoints, budget=budget, command=command)
+
+    return made
+
+
+def test_the_script_that_answers_as_agreed_is_believed(reader_of: ReaderOf) -> None:
     script = _GOOD + "print('noise', flush=True); write(frame(body(nonce)))"
-    result = _reader(tmp_path, script, 10).observe(PLAN)
+    result = reader_of(script, 10).observe(PLAN)
     assert (result.observation.row_count, result.observation.null_counts) == (3, {"a": 1})
 
 
 @pytest.mark.parametrize("script", HOSTILE.values(), ids=HOSTILE)
-def test_anything_else_is_no_observation(tmp_path: Path, script: str) -> None:
+def test_anything_else_is_no_observation(reader_of: ReaderOf, script: str) -> None:
     with pytest.raises(ReaderFailed) as caught:
-        _reader(tmp_path, script, 10).observe(PLAN)
+        reader_of(script, 10).observe(PLAN)
     assert caught.value.reaped is True
 
 
 @pytest.mark.parametrize("script", NEVER_ENDING.values(), ids=NEVER_ENDING)
-def test_the_budget_ends_what_does_not_end(tmp_path: Path, script: str) -> None:
-    reader = _reader(tmp_path, script, 0.5)
+def test_the_budget_ends_what_does_not_end(reader_of: ReaderOf, tmp_path: Path, script: str) -> None:
+    reader = reader_of(script, 0.5)
     started = time.monotonic()
     with pytest.raises(ReaderFailed) as caught:
         reader.observe(PLAN)
@@ -98,19 +118,19 @@ def test_the_budget_ends_what_does_not_end(tmp_path: Path, script: str) -> None:
         assert time.monotonic() - started < 4, left
 
 
-def test_a_worker_that_is_slow_to_start_spends_the_budget(tmp_path: Path) -> None:
-    reader = _reader(tmp_path, "time.sleep(0.6); " + _GOOD + "time.sleep(0.6); write(frame(body(nonce)))", 1.0)
+def test_a_worker_that_is_slow_to_start_spends_the_budget(reader_of: ReaderOf) -> None:
+    reader = reader_of("time.sleep(0.6); " + _GOOD + "time.sleep(0.6); write(frame(body(nonce)))", 1.0)
     reader.warm()
     time.sleep(1.0)  # ready long since; idling costs nothing, starting did
     with pytest.raises(ReaderFailed):
         reader.observe(PLAN)
 
 
-def test_a_plan_larger_than_a_pipe_is_handed_over(tmp_path: Path) -> None:
+def test_a_plan_larger_than_a_pipe_is_handed_over(reader_of: ReaderOf) -> None:
     columns = tuple(Column(f"{i:04}" + "n" * 300, "Int8") for i in range(1000))
     plan = ReadPlan("db", "t", PLAN.identities, (Column("a", "Int8"), *columns), PLAN.metrics)
     script = "say_ready(); time.sleep(0.2); nonce = take()['nonce']; write(frame(body(nonce)))"
-    assert _reader(tmp_path, script, 10).observe(plan).observation.row_count == 3
+    assert reader_of(script, 10).observe(plan).observation.row_count == 3
 
 
 def _left_behind(place: Path) -> list[str]:
