@@ -20,6 +20,7 @@ from ..domain.ports import Recorded, StreamAppend
 from .chain import GENESIS, ChainBroken, check_previous
 from .mapper import EventCodec, Mapper, domain_codec
 from .recorder import LedgerIdentity, RawRow, ReplyLost, StoreRecorder
+from .sql import Connect
 
 _PAGE_ROWS: Final = 500
 _SAFE: Final = "Nothing was changed or appended. A ledger that cannot be trusted is never continued."
@@ -266,23 +267,29 @@ def _unknown(error: Exception) -> AppendUnknown:
 
 # ------------------------------------------------------------------------------------------------------ opening
 
-_STORES: Final = {"sqlite": "sqlite", "postgresql": "postgres", "keeper": "keeper"}
+_STORES: Final = {"sqlite": "sqlite", "postgresql": "postgres", "keepermap": "keepermap", "keeper": "keeper"}
 """URL scheme → the module in this package whose ``open_url(rest, create)`` opens such a store."""
 
-_NOT_YET: Final = ("keepermap",)
+_CONNECTED: Final = ("keepermap",)
+"""Schemes whose stores lie behind a connection: their ``open_url`` also takes what makes one."""
 
 
-def open_ledger(url: str, *, create: bool, codec: EventCodec | None = None) -> EventLedger:
-    """Open the ledger at ``url``: ``sqlite:///absolute/path``.
+def open_ledger(
+    url: str, *, create: bool, codec: EventCodec | None = None, connect: Connect | None = None
+) -> EventLedger:
+    """Open the ledger at ``url``: ``sqlite:///absolute/path``, ``postgresql://…``, ``keepermap://reference/database``.
 
-    ``create`` makes a new, empty one where none is; without it, a missing ledger is an error. Raises LedgerFailed:
+    ``create`` makes a new, empty one where none is; without it, a missing ledger is an error. ``connect`` binds the
+    connection reference of a URL that has one. Raises LedgerFailed:
     REQUEST_INVALID for a URL that is wrong, LEDGER_UNREACHABLE, LEDGER_CORRUPT, LEDGER_TOO_NEW, STORAGE_FULL.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in _STORES:
         raise _refused(scheme if separator else None)
-    open_url: Callable[[str, bool], StoreRecorder] = import_module(f".{_STORES[scheme]}", __package__).open_url
-    recorder = open_url(rest, create)
+    open_url: Callable[..., StoreRecorder] = import_module(f".{_STORES[scheme]}", __package__).open_url
+    if scheme in _CONNECTED and connect is None:
+        raise _refused(scheme)
+    recorder = open_url(rest, create, connect) if scheme in _CONNECTED else open_url(rest, create)
     try:
         return EventLedger(recorder, codec or domain_codec(), recorder.identity())
     except BaseException:
@@ -291,8 +298,8 @@ def open_ledger(url: str, *, create: bool, codec: EventCodec | None = None) -> E
 
 
 def _refused(scheme: str | None) -> LedgerFailed:
-    if scheme in _NOT_YET:
-        what = f"A {scheme}:// ledger is not available in this release."
+    if scheme in _CONNECTED:
+        what = f"A {scheme}:// ledger cannot be opened here: nothing binds its connection."
     else:
         what = "The ledger's URL is not one that this release knows."  # not quoted: it could hold a password
     return LedgerFailed(ErrorCode.REQUEST_INVALID, what, next="Use --ledger sqlite:///absolute/path/ledger.sqlite")

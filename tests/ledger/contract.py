@@ -20,17 +20,14 @@ from eventsourcing.persistence import StoredEvent
 from dpone.domain.errors import AppendConflict, AppendUnknown, ErrorCode, LedgerFailed
 from dpone.domain.ports import Recorded, StreamAppend
 from dpone.ledger.recorder import ReplyLost
-from dpone.ledger.store import EventLedger, open_ledger
+from dpone.ledger.store import EventLedger
 from dpone.ledger.verify import verify_ledger
 
-from .events import CODEC, Closed, Noted
+from .events import Closed, Noted
+from .opening import opened
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
-
-
-def opened(url: str) -> EventLedger:
-    return open_ledger(url, create=False, codec=CODEC)
 
 
 def noted(stream: UUID, expected: int, *texts: str) -> StreamAppend:

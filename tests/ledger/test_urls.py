@@ -21,7 +21,7 @@ from .events import CODEC, some
     ("url", "why"),
     [
         ("keeper://user:secret@host:2181/root", "holds credentials"),
-        ("keepermap://target/db", "not available in this release"),
+        ("keepermap://target/db", "nothing binds its connection"),
         ("mysql://user:secret@host/db", "not one that this release knows"),
         ("ledger.sqlite", "not one that this release knows"),
         ("", "not one that this release knows"),

@@ -10,15 +10,15 @@ from uuid import UUID, uuid4
 
 from dpone.domain.errors import AppendConflict
 from dpone.domain.ports import StreamAppend
-from dpone.ledger.store import open_ledger
 
-from .events import CODEC, Noted
+from .events import Noted
+from .opening import opened
 
 
 def race(url: str, stream: UUID, name: str, count: int) -> None:
     """Try for every version of one stream, printing those won; each win also goes to a stream of this process's own."""
     own, wins, losses = uuid4(), 0, 0
-    with open_ledger(url, create=False, codec=CODEC) as ledger:
+    with opened(url) as ledger:
         wait_for_start()
         version = 0
         while version < count:
@@ -36,7 +36,7 @@ def race(url: str, stream: UUID, name: str, count: int) -> None:
 def flood(url: str, count: int) -> None:
     """Append pairs to a stream of its own, printing the version after each acknowledged one."""
     stream = uuid4()
-    with open_ledger(url, create=False, codec=CODEC) as ledger:
+    with opened(url) as ledger:
         wait_for_start()
         for done in range(0, 2 * count, 2):
             ledger.append([StreamAppend(stream, done, (Noted("x", done), Noted("y", done)))])
