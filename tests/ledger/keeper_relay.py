@@ -6,7 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from queue import Queue
 from time import monotonic, sleep
@@ -59,6 +59,8 @@ class Relay:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(("127.0.0.1", self._upstream))
                 self._open += [client, server]
+                for side in (client, server):
+                    side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._requests, args=(client, server), daemon=True).start()
                 threading.Thread(target=self._replies, args=(client, server), daemon=True).start()
 
@@ -105,10 +107,10 @@ def relay_to(upstream: int) -> Iterator[Relay]:
         relay.close()
 
 
-def wait_until(condition: object, seconds: float = _SECONDS) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = _SECONDS) -> None:
     """Poll a callable until it is true."""
     end = monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert monotonic() < end, "it did not happen in time"
         sleep(0.02)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from dpone.ledger.keeper_layout import Layout
 from dpone.ledger.keeper_url import KeeperAddress, KeeperUser, parse_address
 from tests.servers.required import require
 from tests.servers.zookeeper import ZooKeeper, zookeeper_server
+
+from .keeper_relay import wait_until
 
 _numbers = count(1)
 
@@ -56,3 +59,15 @@ def made(address: KeeperAddress, user: KeeperUser | None = None, seconds: float 
 
 def layout_of(address: KeeperAddress) -> Layout:
     return Layout(address.root)
+
+
+def freeze(zookeeper: ZooKeeper) -> None:
+    """Let a server stand still, and wait until it does: the signal alone may take a moment."""
+    zookeeper.freeze()
+    assert zookeeper.process is not None
+    threads = Path(f"/proc/{zookeeper.process.pid}/task")
+    wait_until(lambda: all(_state(thread) == "T" for thread in threads.iterdir()))
+
+
+def _state(thread: Path) -> str:
+    return (thread / "stat").read_text().rpartition(")")[2].split()[0]

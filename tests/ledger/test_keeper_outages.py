@@ -25,7 +25,7 @@ from tests.servers.zookeeper import ZooKeeper
 from .contract import noted
 from .events import CODEC, some
 from .keeper_relay import MOVED, Loss, Relay, relay_to, wait_until
-from .keeper_server import address_on, made, own_zookeeper
+from .keeper_server import address_on, freeze, made, own_zookeeper
 
 __all__ = ["own_zookeeper"]
 
@@ -165,7 +165,7 @@ def test_a_frozen_server_is_a_clear_error_within_the_bound(own_zookeeper: ZooKee
     stream = uuid4()
     with ledger_on(made(address_on(own_zookeeper), seconds=1.0)) as ledger:
         ledger.append([noted(stream, 0, "a")])
-        own_zookeeper.freeze()
+        freeze(own_zookeeper)
         began = time.monotonic()
         with pytest.raises(AppendUnknown) as caught:
             ledger.append([noted(stream, 1, "b")])
@@ -184,7 +184,7 @@ def test_a_frozen_server_is_a_clear_error_within_the_bound(own_zookeeper: ZooKee
 
 def test_a_short_freeze_is_waited_for(own_zookeeper: ZooKeeper) -> None:
     with ledger_on(made(address_on(own_zookeeper))) as ledger:
-        own_zookeeper.freeze()
+        freeze(own_zookeeper)
         began = time.monotonic()
         os.spawnlp(os.P_NOWAIT, "sh", "sh", "-c", f"sleep 1; kill -CONT {own_zookeeper.process.pid}")  # type: ignore[union-attr]
         ledger.append([some()])
@@ -194,7 +194,7 @@ def test_a_short_freeze_is_waited_for(own_zookeeper: ZooKeeper) -> None:
 
 def test_closing_does_not_wait_for_a_frozen_server(own_zookeeper: ZooKeeper) -> None:
     recorder = made(address_on(own_zookeeper))
-    own_zookeeper.freeze()
+    freeze(own_zookeeper)
     began = time.monotonic()
     recorder.close()
     recorder.close()
