@@ -17,7 +17,11 @@ def faults(reader: Reader) -> list[str]:
     found = list(_rights(reader, head))
     if end != head.position:
         found.append(f"the head says that position {head.position} is the last, the log ends with {end}")
-    return [*found, *_streams(reader, head, logged)]
+    found += _streams(reader, head, logged)
+    last = reader.last_entry()
+    if last > reader.head().entry:  # the head once more: others may append while we look
+        found.append(f"an entry lies at position {last}, which is beyond the head")
+    return found
 
 
 def _logged(reader: Reader, head: Head) -> tuple[dict[str, list[tuple[int, int, int]]], int]:

@@ -125,6 +125,15 @@ class Reader:
         for entries in self._names(1, head.position):
             yield from entries
 
+    def last_entry(self) -> int:
+        """The position of the last entry by the nodes' names, whatever the head says; 0 for an empty log."""
+        (listed,) = self.session.children((self.layout.log,))
+        for bucket in reversed(listed or ()):
+            (names,) = self.session.children((f"{self.layout.log}/{bucket}",))
+            if names:
+                return max(int(name) for name in names if name.isdecimal())
+        return 0
+
     def indexes(self) -> dict[str, StreamIndex]:
         """Every stream's index."""
         found = self.session.children([self.layout.stream_bucket(name) for name in STREAM_BUCKETS])
