@@ -19,7 +19,8 @@ from eventsourcing.persistence import Notification, StoredEvent
 
 from ..domain.errors import ErrorCode, LedgerFailed
 from ..domain.limits import LEDGER_WAIT_SECONDS
-from .keeper_faults import crowded, not_installed
+from .keeper_faults import crowded, not_allowed, not_installed
+from .keeper_faults import sealed as sealed_store
 from .keeper_layout import IdentityRecord, Layout
 from .keeper_url import KeeperAddress, KeeperUser, parse_address, user_of
 from .recorder import LedgerIdentity, RawRow, ReplyLost
@@ -133,7 +134,7 @@ class KeeperRecorder:
         self._session.close()
 
     def _change_identity(self, *, sealed: bool | None = None, epoch: int | None = None) -> None:
-        from .keeper_session import Change
+        from .keeper_session import Change, Reason
 
         deadline = self._session.deadline()
         while True:
@@ -154,6 +155,8 @@ class KeeperRecorder:
                 )
             except ReplyLost:
                 refused = None  # the next look tells, and a repeated change is the same change
+            if refused is not None and refused[1] is Reason.NOT_ALLOWED:
+                raise sealed_store(self.name) if known.identity.sealed else not_allowed(self.name)
             if refused is not None and deadline.over:
                 raise crowded(self.name, self._session.wait_seconds)
 
@@ -214,6 +217,6 @@ def open_store(
         raise
 
 
-def open_url(rest: str, create: bool) -> KeeperRecorder:
+def open_url(rest: str, create: bool, *, identity: LedgerIdentity | None = None) -> KeeperRecorder:
     """Open ``keeper://`` + ``rest``, credentials taken from the environment. Raises LedgerFailed."""
-    return open_store(parse_address(rest), user_of(os.environ), create=create)
+    return open_store(parse_address(rest), user_of(os.environ), create=create, identity=identity)

@@ -217,6 +217,7 @@ def test_a_sealed_ledger_takes_no_append_from_anybody(
         other.recorder.seal()
         other.recorder.seal()
         assert other.recorder.identity().sealed
+        fails(lambda: other.recorder.raise_epoch(2), "is sealed")
     assert fails(lambda: ledger.append([some()]), "is sealed").code is ErrorCode.LEDGER_CORRUPT
     with open_ledger(url_of(address), create=False, codec=CODEC) as again:
         fails(lambda: again.append([some()]), "is sealed")
