@@ -199,11 +199,13 @@ def test_a_ledger_that_was_made_anew_takes_nothing_from_us(
 
 
 def test_another_epoch_takes_no_append_from_us(ledger: EventLedger, address: KeeperAddress) -> None:
-    ledger.append([some()])
+    stream = uuid4()
+    ledger.append([noted(stream, 0, "a")])
     with closing(open_store(address, None)) as other:
         other.raise_epoch(2)
         assert other.identity().epoch == 2
-    fails(lambda: ledger.append([some()]), "was removed, or replaced")
+    for refused in (noted(stream, 1, "b"), some()):  # what needs no further look at the store, and what does
+        fails(lambda refused=refused: ledger.append([refused]), "was removed, or replaced")  # type: ignore[misc]
     with open_ledger(url_of(address), create=False, codec=CODEC) as again:
         assert again.epoch == 2
         again.append([some()])
