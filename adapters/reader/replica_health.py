@@ -33,28 +33,35 @@ def problem(query: Query, database: str, table: str) -> Outcome | None:
         return Outcome.NO_KEEPER
     if state["is_readonly"]:
         return Outcome.READ_ONLY
-    nodes = _nodes(query, f"{state['zookeeper_path']}/replicas/{state['replica_name']}")
+    path = state["zookeeper_path"]
+    here = f"{path}/replicas/{state['replica_name']}"
+    nodes = {row["name"]: row["value"] for row in query(_children("name, value", here))}
     if "is_active" not in nodes:
         return Outcome.NO_KEEPER
-    if nodes.get("is_lost") == "1" or _not_taken_up(query, state["zookeeper_path"], nodes.get("log_pointer", "")):
+    if state["parts_to_check"] or nodes.get("is_lost") == "1":
         return Outcome.BEHIND
-    # After the log: an entry is in the queue before the pointer passes it.
-    waiting = query(f"SELECT count() AS entries FROM system.replication_queue {of_table} AND type != 'MERGE_PARTS'")
-    return Outcome.BEHIND if state["parts_to_check"] or waiting[0]["entries"] else None
+    # The queue after the log: an entry is in the queue before the pointer passes it.
+    if _not_taken_up(query, path, nodes.get("log_pointer", "")) or _not_done(query, here):
+        return Outcome.BEHIND
+    return None
 
 
-def _nodes(query: Query, path: str) -> dict[str, str]:
-    rows = query(f"SELECT name, value FROM system.zookeeper WHERE path = {literal(path)}")
-    return {row["name"]: row["value"] for row in rows}
+def _children(columns: str, path: str) -> str:
+    return f"SELECT {columns} FROM system.zookeeper WHERE path = {literal(path)}"
 
 
 def _not_taken_up(query: Query, path: str, pointer: str) -> bool:
     """Whether the table's log has entries at or after the pointer, a number that is empty before its first use."""
     if not pointer.isdecimal():
         return True
-    first = f"log-{int(pointer):010}"
-    rows = query(
-        f"SELECT count() AS entries FROM system.zookeeper WHERE path = {literal(path + '/log')} "
-        f"AND name >= {literal(first)}"
-    )
-    return bool(rows[0]["entries"])
+    later = f"name >= {literal(f'log-{int(pointer):010}')}"
+    return bool(query(f"{_children('count() AS entries', path + '/log')} AND {later}")[0]["entries"])
+
+
+def _not_done(query: Query, here: str) -> bool:
+    """Whether anything but a merge waits, in the Keeper: a replica that starts has not read its queue yet.
+
+    An entry's kind is a line of its own.
+    """
+    changing = f"position(value, {literal(chr(10) + 'merge' + chr(10))}) = 0"
+    return bool(query(f"{_children('count() AS entries', here + '/queue')} AND {changing}")[0]["entries"])

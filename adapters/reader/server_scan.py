@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from ...domain.errors import DponeError, EngineFailed, ErrorCode
@@ -16,6 +17,7 @@ from ...domain.reply import Outcome, Reply
 from ...domain.tables import Observation
 from ..clickhouse import observation_sql
 from ..clickhouse.quoting import literal
+from ..cluster.abreast import abreast
 from ..cluster.identity import read_identities
 from ..cluster.session import Endpoint, ReplicaSession
 from ..connections.connection import Connection
@@ -25,8 +27,11 @@ from .server_request import ServerRequest
 CONNECT_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 10.0
 """A server that works reports progress all the time; a statement about metadata is over long before."""
-PATIENCE_SECONDS: Final = 5.0
-"""How long one look waits for a replica that is coming back, or taking up what is missing there."""
+PATIENCE_SECONDS: Final = 15.0
+"""How long one look waits for a replica that is coming back, or taking up what is missing there.
+
+One that was restarted is not active before its old session has expired, after some ten seconds.
+"""
 _POLL_SECONDS: Final = 0.1
 
 _THROW: Final = ("read", "result", "timeout", "group_by", "sort", "distinct", "join", "set", "transfer")
@@ -83,14 +88,28 @@ def observe(request: ServerRequest, deadline: float) -> Reply:
 
     try:
         connection = request.access.connection()
-        for endpoint in request.endpoints:
-            _look(connection, endpoint, request.plan, remaining)
+        _look_at_all(connection, request, remaining)
         observation = _count(connection, request.endpoints[0], request.plan, remaining)
-        for endpoint in request.endpoints:
-            _look(connection, endpoint, request.plan, remaining)
+        _look_at_all(connection, request, remaining)
     except NotObserved as error:
         return Reply(request.nonce, error.outcome, engine_code=error.engine_code, replica=error.replica)
     return Reply(request.nonce, Outcome.OBSERVED, observation)
+
+
+def _look_at_all(connection: Connection, request: ServerRequest, remaining: Remaining) -> None:
+    """At the same time: many replicas take no more of the budget than the slowest. Raises NotObserved."""
+
+    def looked(endpoint: Endpoint) -> NotObserved | None:
+        try:
+            _look(connection, endpoint, request.plan, remaining)
+        except NotObserved as error:
+            return error
+        return None
+
+    found = abreast({endpoint.replica: partial(looked, endpoint) for endpoint in request.endpoints}).all()
+    for endpoint in request.endpoints:
+        if (problem := found[endpoint.replica]) is not None:
+            raise problem
 
 
 def _look(connection: Connection, endpoint: Endpoint, plan: ReadPlan, remaining: Remaining) -> None:

@@ -7,14 +7,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 from scripts.cluster_servers.cluster import Cluster
 
 from dpone.adapters.cluster.identity import read_identities
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
+from dpone.adapters.reader import server_scan
 from dpone.adapters.reader.replica_health import problem
+from dpone.adapters.reader.server_request import Access, ServerRequest
 from dpone.domain.codec import encode
 from dpone.domain.ports import ReadPlan
+from dpone.domain.reply import Reply
 from dpone.domain.tables import Column, Metrics, TableIdentity
 from tests.servers.cluster import PASSWORDS
 
@@ -62,6 +67,14 @@ def plan(
     return ReadPlan(database, table, identities(cluster, database, table), columns, metrics)
 
 
+def outcome(cluster: Cluster, asked: ReadPlan) -> Reply:
+    """What a worker would answer; in this process, so that a test can shorten its patience."""
+    access = Access.of(connection())
+    return server_scan.observe(
+        ServerRequest("0" * 32, 20_000, asked, endpoints(cluster), access), time.monotonic() + 20
+    )
+
+
 def scans(cluster: Cluster, database: str) -> int:
     """Statements that count rows of the database's tables at this moment, on the first replica."""
     found = cluster.execute(
@@ -83,6 +96,19 @@ def wait_for_scans(cluster: Cluster, database: str, expected: int, seconds: floa
 def told(asked: ReadPlan, replica: str) -> str:
     """The plan for one replica alone, as JSON on one line."""
     return json.dumps(encode(replace(asked, identities={replica: asked.identities[replica]})))
+
+
+def forget_session(cluster: Cluster, database: str, table: str, replica: str) -> None:
+    """Take away the node that lives as long as the replica's session, as its end does some ten seconds later."""
+    client = KazooClient(cluster.keeper.hosts)
+    client.start(timeout=5)
+    try:
+        client.delete(f"/tests/{database}/{table}/replicas/{replica}/is_active")
+    except NoNodeError:
+        return
+    finally:
+        client.stop()
+        client.close()
 
 
 def wait_well(cluster: Cluster, database: str, table: str, seconds: float = 20) -> None:

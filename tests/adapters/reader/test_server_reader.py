@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +16,11 @@ from dpone.adapters.clickhouse import observation_sql
 from dpone.adapters.clickhouse.dialects import Dialect
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
-from dpone.adapters.reader import ServerReader
+from dpone.adapters.reader import ServerReader, server_scan
 from dpone.adapters.reader.server_scan import _opened
 from dpone.domain.errors import EngineFailed, ReaderFailed
 from dpone.domain.ports import ReadPlan
+from dpone.domain.reply import Outcome
 from dpone.domain.tables import Metrics, Observation
 from tests.servers.cluster import PASSWORDS
 from tests.servers.sessions import breakable_cluster, cluster_database, replicated_cluster
@@ -148,40 +150,70 @@ def test_a_wrong_password_is_refused_by_the_replica(replicated_cluster: Cluster,
         ServerReader(wrong, replicated.endpoints(replicated_cluster)).observe(plan)
 
 
-def test_rows_that_a_replica_lacks_are_waited_for_within_a_bound(
-    replicated_cluster: Cluster, plan: ReadPlan, reader: ServerReader
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_scan, "PATIENCE_SECONDS", 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("number", [0, 1])
+def test_every_replica_must_have_all_rows(
+    replicated_cluster: Cluster, plan: ReadPlan, reader: ServerReader, number: int
 ) -> None:
+    late, early = replicated_cluster.replicas[number], replicated_cluster.replicas[1 - number]
+    late.execute(f"SYSTEM STOP FETCHES {plan.database}.t")
+    try:
+        early.execute(f"INSERT INTO {plan.database}.t VALUES", [(7000, None)])
+        reply = replicated.outcome(replicated_cluster, plan)
+    finally:
+        late.execute(f"SYSTEM START FETCHES {plan.database}.t")
+    assert (reply.outcome, reply.replica) == (Outcome.BEHIND, late.name)
+    assert reader.observe(plan).observation.row_count == 1001  # it is waited for
+
+
+@pytest.mark.usefixtures("impatient")
+def test_entries_that_nobody_took_up_are_missing_rows(replicated_cluster: Cluster, plan: ReadPlan) -> None:
     second = replicated_cluster.replicas[1]
-    second.execute(f"SYSTEM STOP FETCHES {plan.database}.t")
+    second.execute(f"SYSTEM STOP REPLICATION QUEUES {plan.database}.t")
     try:
         replicated_cluster.execute(f"INSERT INTO {plan.database}.t VALUES", [(7000, None)])
-        with failing(replicated_cluster, "on replica replica_2 rows are still missing"):
-            reader.observe(plan)
+        reply = replicated.outcome(replicated_cluster, plan)
     finally:
-        second.execute(f"SYSTEM START FETCHES {plan.database}.t")
-    assert reader.observe(plan).observation.row_count == 1001
+        second.execute(f"SYSTEM START REPLICATION QUEUES {plan.database}.t")
+    assert (reply.outcome, reply.replica) == (Outcome.BEHIND, "replica_2")
 
 
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("replica", ["replica_1", "replica_2"])
 def test_a_replica_whose_session_is_gone_is_not_believed(
-    replicated_cluster: Cluster, plan: ReadPlan, reader: ServerReader
+    replicated_cluster: Cluster, plan: ReadPlan, replica: str
 ) -> None:
-    from kazoo.client import KazooClient
+    replicated.forget_session(replicated_cluster, plan.database, "t", replica)
+    reply = replicated.outcome(replicated_cluster, plan)
+    assert (reply.outcome, reply.replica) == (Outcome.NO_KEEPER, replica)
 
-    client = KazooClient(replicated_cluster.keeper.hosts)
-    client.start(timeout=5)
-    try:
-        client.delete(f"/tests/{plan.database}/t/replicas/replica_2/is_active")
-    finally:
-        client.stop()
-        client.close()
-    with failing(replicated_cluster, "on replica replica_2 the server has no living session"):
-        reader.observe(plan)
+
+def test_waiting_merges_change_no_row(replicated_cluster: Cluster, plan: ReadPlan, reader: ServerReader) -> None:
+    for replica in replicated_cluster.replicas:
+        replica.execute(f"SYSTEM STOP MERGES {plan.database}.t")
+    replicated_cluster.execute(f"INSERT INTO {plan.database}.t VALUES", [(7000, None)])
+    with ThreadPoolExecutor(1) as beside:
+        merging = beside.submit(replicated_cluster.execute, f"OPTIMIZE TABLE {plan.database}.t FINAL", seconds=20)
+        try:
+            assert _wait_queued(replicated_cluster, plan.database)
+            assert reader.observe(plan).observation.row_count == 1001
+        finally:
+            for replica in replicated_cluster.replicas:
+                replica.execute(f"SYSTEM START MERGES {plan.database}.t")
+        merging.result()
 
 
 def test_a_frozen_keeper_is_no_observation(breakable_cluster: Cluster, plan: ReadPlan, reader: ServerReader) -> None:
     breakable_cluster.keeper.freeze()
     started = time.monotonic()
-    with failing(breakable_cluster, "on replica replica_1 (the server has no living session|the table is read-only)"):
+    with failing(
+        breakable_cluster, "on replica replica_[12] (the server has no living session|the table is read-only)"
+    ):
         reader.observe(plan)
     assert time.monotonic() - started < 30
 
@@ -249,3 +281,14 @@ def test_a_row_count_alone_is_enough(plan: ReadPlan, reader: ServerReader) -> No
 
 def _first(cluster: Cluster) -> tuple[Connection, Endpoint]:
     return replicated.connection("dpone"), replicated.endpoints(cluster)[0]
+
+
+def _wait_queued(cluster: Cluster, database: str) -> bool:
+    """Whether a merge comes to wait on the second replica."""
+    queued = f"SELECT count() FROM system.replication_queue WHERE database = '{database}' AND type = 'MERGE_PARTS'"
+    deadline = time.monotonic() + 5
+    while not cluster.replicas[1].execute(queued)[0][0]:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

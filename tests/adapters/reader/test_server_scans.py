@@ -93,11 +93,16 @@ def test_a_replica_that_goes_away_meanwhile(
     breakable_cluster: Cluster, plan: ReadPlan, reader: ServerReader, number: int, how: str
 ) -> None:
     replica = breakable_cluster.replicas[number]
-    with (
-        pytest.raises(ReaderFailed, match=f"on replica {replica.name} the server does not answer in time") as caught,
-        during_the_scan(breakable_cluster, plan.database, getattr(replica, how)),
-    ):
-        reader.observe(plan)
+    gone = f"on replica {replica.name} the server does not answer in time"
+    try:
+        with (
+            pytest.raises(ReaderFailed, match=gone) as caught,
+            during_the_scan(breakable_cluster, plan.database, getattr(replica, how)),
+        ):
+            reader.observe(plan)
+    finally:
+        replica.kill()  # one that was frozen would lose its Keeper session some time during the next test
+        replicated.forget_session(breakable_cluster, plan.database, "large", replica.name)
     assert (caught.value.reaped, caught.value.fits) == (True, True)
 
 
