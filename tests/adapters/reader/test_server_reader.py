@@ -150,6 +150,19 @@ def test_a_wrong_password_is_refused_by_the_replica(replicated_cluster: Cluster,
         ServerReader(wrong, replicated.endpoints(replicated_cluster)).observe(plan)
 
 
+def test_more_values_than_can_be_counted_are_told_apart(
+    replicated_cluster: Cluster, plan: ReadPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observation_sql, "DISTINCT_VALUES_MAX", 499)  # rows beyond it are counted through DISTINCT
+    monkeypatch.setitem(observation_sql._DISTINCT_LIMIT, "max_rows_in_distinct", 499)
+    reply = replicated.outcome(replicated_cluster, plan)
+    assert (reply.outcome, reply.engine_code) == (Outcome.TOO_MANY_VALUES, 191)
+    monkeypatch.setitem(observation_sql._DISTINCT_LIMIT, "max_rows_in_distinct", 500)
+    counted = replicated.outcome(replicated_cluster, plan).observation
+    assert counted is not None
+    assert counted.distinct_counts == {"n": 500, "t`ext": 7}
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_scan, "PATIENCE_SECONDS", 0.5)
