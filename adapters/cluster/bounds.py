@@ -9,13 +9,15 @@ from dataclasses import dataclass
 class Bounds:
     """Seconds. After a bound the outcome of a statement is unknown, and only a look says what became of it.
 
-    ``connect`` bounds the greeting too. ``everywhere`` is how long a server waits for all replicas to carry out a
-    statement of the cluster; a replica that is late carries it out later. ``insert`` and ``scan`` bound a server's
-    silence: one that works reports progress all the time. ``synchronise`` bounds the whole wait for equal replicas.
+    ``connect`` bounds the greeting too, which a server that hangs does not give. ``look`` is long because an old server
+    shows no tables while a rename waits for a running SELECT. ``everywhere`` is how long a server waits for all
+    replicas to carry out a statement of the cluster; a replica that is late carries it out later. ``insert`` and
+    ``scan`` bound a server's silence: one that works reports progress all the time. ``synchronise`` bounds the whole
+    wait for equal replicas.
     """
 
     connect: float = 5.0
-    look: float = 15.0
+    look: float = 60.0
     statement: float = 120.0
     everywhere: int = 120
     insert: float = 300.0

@@ -54,7 +54,7 @@ def settings_of_an_insert(dialect: Dialect, token: str) -> dict[str, int | str]:
     """Deduplication is deliberate: a token for each block, or none at all. A block is never sent a second time."""
     if dialect is Dialect.V18:
         return {**_PINNED_INSERT, "insert_deduplicate": 0}
-    deduplicating = {"insert_deduplicate": 1, "insert_deduplication_token": token}
+    deduplicating: dict[str, int | str] = {"insert_deduplicate": 1, "insert_deduplication_token": token}
     return {**_PINNED_INSERT, **_PINNED_INSERT_PRESENT, **deduplicating}
 
 

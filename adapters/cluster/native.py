@@ -77,9 +77,9 @@ def _encoded(array: Any, kind: ColumnType) -> Any:
         case "Bool":
             return _flags(array)
         case "Date":
-            return _numbers(pc.cast(_viewed(array, pa.int32()), pa.uint16()), "<u2")
+            return _numbers(pc.cast(array.view(pa.int32()), pa.uint16()), "<u2")
         case "DateTime":
-            return _numbers(pc.cast(_viewed(array, pa.int64()), pa.uint32()), "<u4")
+            return _numbers(pc.cast(array.view(pa.int64()), pa.uint32()), "<u4")
         case "DateTime64":
             return _ticks(array, kind.precision)
         case "Decimal":
@@ -95,12 +95,8 @@ def _without_nulls(array: Any, kind: ColumnType) -> Any:
     zero = False if kind.kind == "Bool" else 0
     if pa.types.is_temporal(array.type):
         whole = pa.int32() if pa.types.is_date32(array.type) else pa.int64()
-        return pc.fill_null(_viewed(array, whole), zero)
+        return pc.fill_null(array.view(whole), zero).view(array.type)
     return pc.fill_null(array, pa.scalar(zero, array.type))
-
-
-def _viewed(array: Any, kind: Any) -> Any:
-    return array if array.type == kind else array.view(kind)
 
 
 def _numbers(array: Any, dtype: str) -> Any:
@@ -114,9 +110,8 @@ def _flags(array: Any) -> Any:
 
 def _ticks(array: Any, digits: int) -> Any:
     """Arrow's unit is the next finer one: what lies below the type's last digit must be zero."""
-    unit = _UNIT_DIGITS[array.type.unit] if pa.types.is_timestamp(array.type) else None
-    ticks = _numbers(_viewed(array, pa.int64()), "<i8")
-    surplus = (unit if unit is not None else digits) - digits
+    ticks = _numbers(array, "<i8")
+    surplus = _UNIT_DIGITS[array.type.unit] - digits
     if surplus == 0 or not len(array):
         return ticks
     quotient, remainder = np.divmod(ticks, 10**surplus)

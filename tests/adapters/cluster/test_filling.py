@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
+from dpone.adapters.cluster.filling import fill
+from dpone.adapters.cluster.session import Endpoint, ReplicaSession
+from dpone.adapters.connections import Connection
 from dpone.domain.errors import EngineFailed, ErrorCode
+from tests.servers.cluster import PASSWORDS
 
 from .conftest import COLUMNS, Target
 
@@ -86,6 +90,23 @@ def test_a_server_that_gives_up_in_the_middle_ends_the_fill_at_once(target: Targ
         target.platform.fill(target.database, candidate, COLUMNS, produce())
     assert caught.value.engine_code == 395
     assert len(sent) < 1000
+
+
+def test_a_compressed_connection_carries_the_same_rows(target: Target) -> None:
+    pytest.importorskip("lz4")
+    candidate = target.candidate()
+    connection = Connection(
+        "replay_target",
+        "127.0.0.1",
+        username="dpone",
+        password=PASSWORDS.dpone,
+        params={"compression": "lz4"},
+    )
+    endpoint = Endpoint("replica_1", "127.0.0.1", target.cluster.replicas[0].port)
+    with ReplicaSession.open(connection, endpoint) as session:
+        fill(session, target.database, candidate, COLUMNS, [batch(70_000), batch(7, 100_000)])
+    seen = target.cluster.execute(f"SELECT count(), sum(a), max(a), uniqExact(b) FROM {target.database}.{candidate}")
+    assert seen == [(70_007, sum(range(70_000)) + sum(range(100_000, 100_007)), 100_006, 1)]
 
 
 def test_a_table_that_is_not_there_is_an_error_before_the_source_is_read_far(target: Target) -> None:

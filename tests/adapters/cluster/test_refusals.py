@@ -149,7 +149,7 @@ def test_a_read_only_replica_is_not_refused_but_waited_for(breakable: Target) ->
     breakable.publish_first()
     breakable.cluster.keeper.kill()
     breakable.cluster.keeper.start()
-    told = set()
+    told: set[str] = set()
     while "read-only" not in " ".join(told):
         with pytest.raises(EngineFailed) as caught:  # at first the Keeper does not answer
             refusals(breakable)
