@@ -131,7 +131,8 @@ class Appender:
             raise not_allowed(self._session.name)
         own = {stream: view.streams[stream] for stream in batch.parts}
         same = own == {stream: found.streams[stream] for stream in batch.parts}
-        if same and (found.head, found.identity.version) == (view.head, view.identity.version):
+        same = same and (found.head, found.identity.version) == (view.head, view.identity.version)
+        if same and reason is not Reason.MOVED:
             what = "a node is missing" if reason is Reason.ABSENT else "a node lies beyond its end"
             raise damaged(self._session.name, f"{what} ({type(refused).__name__.lower()} was refused)")
         return found

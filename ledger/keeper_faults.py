@@ -29,6 +29,16 @@ def reply_lost(name: str) -> LedgerFailed:
     )
 
 
+def unwilling(name: str) -> LedgerFailed:
+    """Keeper refused a transaction for a reason of its own."""
+    return LedgerFailed(
+        ErrorCode.LEDGER_UNREACHABLE,
+        f"The Keeper of the ledger {name} refused a request: it is throttled, or a quota on its nodes is used up.",
+        safe="Nothing was appended and nothing was lost.",
+        next="Ask the Keeper's owner, then repeat the same command.",
+    )
+
+
 def crowded(name: str, seconds: float) -> LedgerFailed:
     """Other processes appended first for as long as we try."""
     return LedgerFailed(

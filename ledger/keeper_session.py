@@ -33,7 +33,7 @@ from kazoo.protocol.states import KeeperState
 from kazoo.security import ACL, ANYONE_ID_UNSAFE, Id, make_digest_acl_credential
 
 from ..domain.errors import LedgerFailed
-from .keeper_faults import not_allowed, reply_lost, unreachable
+from .keeper_faults import not_allowed, reply_lost, unreachable, unwilling
 from .keeper_url import KeeperAddress, KeeperUser
 from .recorder import ReplyLost
 
@@ -225,7 +225,7 @@ class Session:
         for kind, reason in _REASONS:
             if isinstance(error, kind):
                 return reason
-        raise unreachable(self.name, self.wait_seconds) from error  # throttled, over a quota: refused, nothing done
+        raise unwilling(self.name) from error
 
     def _acl(self, rights: Rights) -> list[Any]:
         return [ACL(rights.value, self._who)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from dpone.domain.errors import ErrorCode, LedgerFailed
+from dpone.ledger.keeper import open_url
 from dpone.ledger.keeper_url import KeeperUser, parse_address, user_of
 
 SECRET = "s3cr3t-c4n4ry-zk"
@@ -108,3 +110,11 @@ def test_two_sources_of_credentials_and_none_that_is_there_are_refused(tmp_path:
         user_of({"DPONE_KEEPER_AUTH": f"dpone:{SECRET}", "DPONE_KEEPER_AUTH_FILE": "x"})
     with pytest.raises(LedgerFailed, match="cannot be read"):
         user_of({"DPONE_KEEPER_AUTH_FILE": str(tmp_path / "absent")})
+
+
+def test_without_kazoo_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "dpone.ledger.keeper_session", raising=False)
+    monkeypatch.setitem(sys.modules, "kazoo.client", None)
+    with pytest.raises(LedgerFailed, match="needs kazoo") as caught:
+        open_url("host:2181/root", False)
+    assert caught.value.next == "pip install 'dpone-replay[keeper]'"
