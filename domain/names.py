@@ -11,7 +11,7 @@ import re
 from .limits import TABLE_NAME_BYTES_MAX
 
 _PREFIX = "__dpone_"
-_GENERATION = re.compile(r"__dpone_.*_([0-9a-f]{32})_[acp][a-z0-9_]*", re.DOTALL)
+_GENERATION = re.compile(r"__dpone_.*_([0-9a-f]{32})_[acpr][a-z0-9_]*", re.DOTALL)
 _FENCE_DIGITS = 12
 
 
@@ -28,6 +28,18 @@ def candidate_name(table: str, generation: str, epoch: int, fence: int) -> str:
 def arm_name(table: str, generation: str, epoch: int, fence: int) -> str:
     """Where a rename puts the candidate first: only the statement of attempt ``fence`` for ``epoch`` names it."""
     return f"{generation_prefix(table, generation)}a{epoch}_{fence}"
+
+
+def rebuilding_name_of(candidate: str, table: str, generation: str) -> str:
+    """Where a lost table is made again before it is called ``candidate``: until then no look and no statement takes
+    it for the generation, so that a rebuild that was cut is not published without its rows."""
+    prefix = generation_prefix(table, generation)
+    return f"{prefix}r{candidate.removeprefix(f'{prefix}c')}"
+
+
+def is_rebuilding_name(name: str, table: str, generation: str) -> bool:
+    """Whether the table may still lack rows."""
+    return name.startswith(f"{generation_prefix(table, generation)}r")
 
 
 def generation_of(name: str) -> str | None:

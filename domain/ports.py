@@ -241,7 +241,8 @@ class TargetPlatform(Protocol):
     ) -> None:
         """Make a generation again on a replica that lost it, from the other replicas, under this name.
 
-        Synchronised and compared when it returns. Raises EngineFailed.
+        One of this identity that bears the name already is what an earlier attempt began: it is finished. Synchronised
+        and compared when it returns. Raises EngineFailed.
         """
         ...
 

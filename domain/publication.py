@@ -10,10 +10,10 @@ seen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .names import generation_prefix, is_candidate_name, predecessor_name
+from .names import generation_prefix, is_candidate_name, is_rebuilding_name, predecessor_name, rebuilding_name_of
 from .ports import SwapForm
 from .tables import ReplicaLook, TableIdentity
 
@@ -79,9 +79,13 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """These replicas lost the new table and another one has it: make it again under this attempt's name."""
+    """These replicas lost the new table and another one has it: make it again under this attempt's name.
+
+    ``unfinished`` is, by replica, what an earlier attempt began: a table that may lack rows.
+    """
 
     replicas: tuple[str, ...]
+    unfinished: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ def classify(look: ReplicaLook, expected: Expectation) -> Standing:
         return Standing.DESIRED
     if live is not None and live != before:
         return Standing.FOREIGN
-    if find(look, new) is None:
+    if _finished(look, expected) is None:
         return Standing.LOST
     return Standing.PREDECESSOR if live == before else Standing.MISSING
 
@@ -119,6 +123,24 @@ def classify(look: ReplicaLook, expected: Expectation) -> Standing:
 def find(look: ReplicaLook, identity: TableIdentity) -> str | None:
     """The name under which the replica holds this very table."""
     return next((name for name, held in look.tables.items() if held == identity), None)
+
+
+def _finished(look: ReplicaLook, expected: Expectation) -> str | None:
+    """The name of the new generation's table with all its rows."""
+    return next((name for name in _holding_new(look, expected) if not _is_unfinished(name, expected)), None)
+
+
+def _unfinished(look: ReplicaLook, expected: Expectation) -> str | None:
+    """The name of the new generation's table that is being made again, or was left so."""
+    return next((name for name in _holding_new(look, expected) if _is_unfinished(name, expected)), None)
+
+
+def _holding_new(look: ReplicaLook, expected: Expectation) -> list[str]:
+    return [name for name, held in look.tables.items() if held == expected.new[look.replica]]
+
+
+def _is_unfinished(name: str, expected: Expectation) -> bool:
+    return is_rebuilding_name(name, expected.table, expected.generation)
 
 
 def standings(looks: Sequence[ReplicaLook], expected: Expectation) -> dict[str, Standing]:
@@ -162,11 +184,16 @@ def settle(
             return Stop(stop, seen)
     lost = tuple(replica for replica, standing in seen.items() if standing is Standing.LOST)
     if lost:
-        return Stop(Standing.LOST, seen) if len(lost) == len(seen) else Rebuild(lost)
+        return Stop(Standing.LOST, seen) if len(lost) == len(seen) else Rebuild(lost, _begun(looks, lost, expected))
     lagging = [look for look in looks if seen[look.replica] is not Standing.DESIRED]
     if lagging:
         return _fence(lagging, expected, next_candidate, exchanges=exchanges)
-    return _seal(looks, expected, seen, looked_after_seal=looked_after_seal)
+    return _seal(looks, expected, seen, next_candidate, looked_after_seal=looked_after_seal)
+
+
+def _begun(looks: Sequence[ReplicaLook], lost: Sequence[str], expected: Expectation) -> dict[str, str]:
+    found = {look.replica: _unfinished(look, expected) for look in looks if look.replica in lost}
+    return {replica: name for replica, name in found.items() if name is not None}
 
 
 def swap_form(look: ReplicaLook, table: str, *, exchanges: bool) -> SwapForm:
@@ -186,8 +213,8 @@ def _fence(
 ) -> Settlement:
     renames = []
     for look in lagging:
-        name = find(look, expected.new[look.replica])
-        if name is not None and name != next_candidate:
+        name = _finished(look, expected)
+        if name is not None and look.tables.get(next_candidate) != expected.new[look.replica]:
             renames.append(Rename(look.replica, name, next_candidate))
     if renames:
         return Fence(tuple(renames))
@@ -195,19 +222,37 @@ def _fence(
 
 
 def _seal(
-    looks: Sequence[ReplicaLook], expected: Expectation, seen: Mapping[str, Standing], *, looked_after_seal: bool
+    looks: Sequence[ReplicaLook],
+    expected: Expectation,
+    seen: Mapping[str, Standing],
+    next_candidate: str,
+    *,
+    looked_after_seal: bool,
 ) -> Settlement:
     renames = []
     for look in looks:
         for name, identity in look.tables.items():
             if not is_candidate_name(name, expected.table, expected.generation):
                 continue
-            if identity != expected.predecessor.get(look.replica):
+            aside = _sealed_name(look.replica, identity, expected, next_candidate)
+            if aside is None:
                 return Stop(Standing.FOREIGN, seen)
-            renames.append(Rename(look.replica, name, predecessor_name(expected.table, expected.generation)))
+            renames.append(Rename(look.replica, name, aside))
     if renames or not looked_after_seal:
         return Seal(tuple(renames))
     return Proven(_sealed(looks, expected))
+
+
+def _sealed_name(replica: str, identity: TableIdentity, expected: Expectation, next_candidate: str) -> str | None:
+    """Where a table that is left under a candidate's name goes; None for a stranger's.
+
+    Beside the live table a second one of its identity is what a stale process made when it rebuilt a lost table.
+    """
+    if identity == expected.predecessor.get(replica):
+        return predecessor_name(expected.table, expected.generation)
+    if identity == expected.new[replica]:
+        return rebuilding_name_of(next_candidate, expected.table, expected.generation)
+    return None
 
 
 def _sealed(looks: Sequence[ReplicaLook], expected: Expectation) -> dict[str, str]:

@@ -86,7 +86,7 @@ def work_off(running: Running, step: WorkOff) -> None:
         dropped = tuple(
             replica
             for replica, identity in sorted(retirement.identities.items())
-            if platform.drop(replica, database, step.name, identity)
+            if replica in running.admitted and platform.drop(replica, database, step.name, identity)
         )
     except EngineFailed as error:
         reason = f"the server refused it ({error.engine_code})"
@@ -141,7 +141,9 @@ def _preflight(running: Running) -> None:
             safe="Nothing was read or changed.",
             exit_code=2,
         )
-    check_live(running.ports.platform.look(key.target), str(key.target), key.table, running.slot.live)
+    admitted = running.admitted
+    looks = tuple(look for look in running.ports.platform.look(key.target) if look.replica in admitted)
+    check_live(looks, str(key.target), key.table, running.slot.live)
 
 
 def check_live(looks: tuple[ReplicaLook, ...], target: str, table: str, live: Live | None) -> None:

@@ -8,7 +8,7 @@ from typing import assert_never
 from ...domain import events as e
 from ...domain.errors import DponeError, EngineFailed, ErrorCode
 from ...domain.limits import EPOCHS_MAX
-from ...domain.names import arm_name, candidate_name, predecessor_name
+from ...domain.names import arm_name, candidate_name, predecessor_name, rebuilding_name_of
 from ...domain.ports import Swap, SwapForm
 from ...domain.publication import (
     Fence,
@@ -156,10 +156,16 @@ def _redispatch(running: Running, settlement: Redispatch, fresh: str) -> None:
 
 
 def _rebuild(running: Running, settlement: Rebuild, fresh: str) -> None:
-    generation, database = running.generation, running.request.key.database
+    """Under a name of its own until it is finished: what a cut rebuild leaves may lack rows."""
+    generation, key, platform = running.generation, running.request.key, running.ports.platform
+    making = rebuilding_name_of(fresh, key.table, generation.id)
     for replica in settlement.replicas:
+        begun = settlement.unfinished.get(replica, making)
+        if begun != making:
+            platform.rename(replica, key.database, begun, making)
         identity = (generation.identities or {})[replica]
-        running.ports.platform.rebuild(replica, database, fresh, generation.definition, identity)
+        platform.rebuild(replica, key.database, making, generation.definition, identity)
+        platform.rename(replica, key.database, making, fresh)
 
 
 def _prove(running: Running, settlement: Proven) -> None:

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from dpone.domain.names import candidate_name, predecessor_name
+from dpone.domain.names import candidate_name, generation_of, predecessor_name, rebuilding_name_of
 from dpone.domain.ports import SwapForm
 from dpone.domain.publication import (
     Expectation,
@@ -219,3 +219,31 @@ class TestBeforeDispatch:
 
     def test_a_replica_that_was_not_looked_at_stops(self) -> None:
         assert ready_to_dispatch(self.at()[:2], EXPECTED, FIRST) is not None
+
+
+class TestRebuilding:
+    """A table that is being made again may lack rows: under its own name nothing takes it for the generation."""
+
+    MAKING = rebuilding_name_of(FRESH, "t", GENERATION)
+
+    def _settled(self, tables: Mapping[str, TableIdentity]) -> Settlement:
+        looks = (ReplicaLook("a", tables=tables), look("b", Standing.DESIRED, KEPT), look("c", Standing.DESIRED, KEPT))
+        return settle(looks, EXPECTED, FRESH, looked_after_seal=True)
+
+    def test_the_name_carries_the_generation_and_the_attempt(self) -> None:
+        assert generation_of(self.MAKING) == GENERATION.replace("-", "")
+        assert self.MAKING == FRESH.replace("_c2_7", "_r2_7")
+
+    def test_an_unfinished_table_counts_as_lost_and_is_named(self) -> None:
+        assert self._settled({self.MAKING: new("a")}) == Rebuild(("a",), {"a": self.MAKING})
+
+    def test_a_finished_one_is_dispatched_whatever_else_is_there(self) -> None:
+        settled = self._settled({self.MAKING: new("a"), FIRST: new("a"), FRESH: new("a")})
+        assert settled == Redispatch({"a": SwapForm.FIRST})
+
+    def test_a_second_table_beside_the_live_one_is_put_aside(self) -> None:
+        settled = self._settled({"t": new("a"), FIRST: new("a")})
+        assert settled == Seal((Rename("a", FIRST, self.MAKING),))
+
+    def test_what_was_put_aside_does_not_hinder_the_proof(self) -> None:
+        assert isinstance(self._settled({"t": new("a"), self.MAKING: new("a")}), Proven)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dpone.domain.errors import ErrorCode
+from dpone.domain.names import is_rebuilding_name
 from dpone.domain.operation import AFTER_COMMIT, Operation, State
 from dpone.domain.steps import Request
 
-from .world import World
+from .world import TARGET, World
 
 Ending = ErrorCode | None
 SUCCESS: frozenset[Ending] = frozenset({None})
@@ -61,7 +62,11 @@ def _settled(world: World, operation: Operation) -> frozenset[Ending]:
         for table in world.tables[replica].values()
         if table.identity in new.values()
     ]
-    held = [new[replica] in world.holding(replica) for replica in replicas]
+    held = [
+        table.identity == new[replica] and not is_rebuilding_name(name, TARGET.table, generation.id)
+        for replica in replicas
+        for name, table in world.tables[replica].items()
+    ]
     if not any(held) or not any(table.filled for table in copies):
         return LOST
     return SUCCESS | STRANGE | LOST if stranger else SUCCESS

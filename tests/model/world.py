@@ -225,12 +225,14 @@ class World:
     def rebuild(self, replica: str, name: str, identity: TableIdentity) -> Table | None:
         """Make a table again beside those of the other replicas; it keeps its identity and is empty at first.
 
-        None where no other has it, and where this replica has it already: one Keeper path is one table.
+        One that bears the name already is taken; a second one of the identity is not refused. None where no other
+        replica has it, or another table bears the name.
         """
         self.resume(replica)
-        if self.copy_of(replica, identity) is None or identity in self.holding(replica) or name in self.tables[replica]:
-            return None
-        return self.create(replica, name, identity)
+        there = self.tables[replica].get(name)
+        if there is not None:
+            return there if there.identity == identity else None
+        return None if self.copy_of(replica, identity) is None else self.create(replica, name, identity)
 
     def copy_of(self, replica: str, identity: TableIdentity) -> Table | None:
         """Another replica's table from which this one can be filled."""
