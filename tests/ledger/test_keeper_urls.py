@@ -48,7 +48,7 @@ def test_addresses(rest: str, hosts: str | None, root: str) -> None:
         (f"host:2181/root?auth={SECRET}", "query"),
         ("host:2181/root#x", "query or a fragment"),
         ("host:2181//root", "root"),
-        ("host:2181/root/", "root"),
+        ("host:2181/ledger/", "root"),
         ("host:2181/a//b", "root"),
         ("host:2181/a/../zookeeper", "dot name"),
         ("host:2181/./a", "dot name"),
