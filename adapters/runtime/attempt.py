@@ -187,10 +187,15 @@ class Running:
             raise AppendConflict
 
     def check_view_is_current(self) -> None:
-        """Before a refusal is reported: both streams still stand where it was decided, or it may not be true."""
+        """Before a refusal is reported: all streams still stand where it was decided, or it may not be true."""
         self.check_not_superseded()
         if len(self.ports.ledger.read(self.slot_stream)) != self.slot.version:
             raise AppendConflict
+        held = self.slot.holder
+        if self.holder is None or held is None:
+            return
+        if len(self.ports.ledger.read(UUID(held.operation))) != self.holder.version:
+            raise AppendConflict  # the holder moves its own stream alone: what looked strange may be its publication
 
     def expectation(self) -> Expectation:
         """The publication as the ledger knows it; before dispatch the predecessor is the slot's live generation."""

@@ -271,3 +271,14 @@ class TestWhatTheModelFound:
         again.finish()
         assert code(again) is None
         assert (again.opens, scene.count(e.StagingAbandoned), scene.state()) == (1, 1, State.COMPLETE)
+
+    def test_a_table_that_the_holder_published_meanwhile_is_no_strangers(self) -> None:
+        """The later run meant to displace it and looked; the holder had dispatched since, in a stream of its own."""
+        scene = Scene(published=False)
+        holder = scene.start()
+        assert holder.advance_to("append PublicationDispatched")
+        later = scene.start("tuesday")
+        assert later.advance_to("look")
+        assert holder.advance_to("look")
+        later.finish()
+        assert code(later) is ErrorCode.TARGET_BLOCKED
