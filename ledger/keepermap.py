@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from secrets import token_hex
 from threading import Lock
 from typing import Any, Final, cast
@@ -26,7 +27,7 @@ from eventsourcing.persistence import ApplicationRecorder, IntegrityError, Notif
 from ..domain.errors import DponeError
 from ..domain.limits import LEDGER_WAIT_SECONDS
 from . import keepermap_layout as layout
-from .keepermap_faults import busy, explain, is_certain, missing, not_strict, replaced, sealed, too_large, too_new
+from .keepermap_faults import busy, explain, is_certain, missing, not_strict, sealed, too_large, too_new
 from .keepermap_order import Order, Row, parse_row
 from .recorder import STORE_FORMAT, LedgerIdentity, RawRow, ReplyLost
 from .sql import Connect, SqlFailed, SqlSession
@@ -67,14 +68,13 @@ class KeeperMapRecorder(ApplicationRecorder):
             self._try(layout.insert_seal(self._database, position, token))
         raise busy(self._name)
 
-    def become(self, ledger_id: str, epoch: int) -> None:
-        """Take over an identity: the last step of a migration, or a higher epoch. Adds a record, changes none."""
+    def raise_epoch(self, epoch: int) -> None:
+        """Count one more move or restore: a further identity record, none is changed."""
         number, found = self._identity()
-        if (found.ledger_id, found.epoch) != (ledger_id, epoch):
-            self._try(layout.insert_identity(self._database, number + 1, ledger_id, epoch, STORE_FORMAT))
-        _, found = self._identity()
-        if (found.ledger_id, found.epoch) != (ledger_id, epoch):
-            raise replaced(self._name)
+        if found.epoch < epoch:
+            self._try(layout.insert_identity(self._database, number + 1, replace(found, epoch=epoch)))
+        if self.identity().epoch < epoch:
+            raise busy(self._name)
 
     # ------------------------------------------------------------------------------------------------- appending
 
@@ -269,7 +269,7 @@ class KeeperMapRecorder(ApplicationRecorder):
         return int(key.rpartition("/")[2]), found
 
 
-def create_store(session: SqlSession, database: str, name: str) -> None:
+def create_store(session: SqlSession, database: str, name: str, identity: LedgerIdentity | None = None) -> None:
     """Create the tables and the identity record where they are missing, and prove that strict mode holds.
 
     The proof is a real insert of a key that exists, which must be refused. Raises LedgerFailed.
@@ -278,7 +278,7 @@ def create_store(session: SqlSession, database: str, name: str) -> None:
         for statement in layout.creating(database):
             session.run(statement)
         if not session.run(layout.select_identity(database)):
-            _insert_first(session, database)
+            _insert_first(session, database, identity or LedgerIdentity(str(uuid4()), 1, STORE_FORMAT, False))
         prove_strict(session, database, name)
     except SqlFailed as error:
         raise explain(error, name) from None
@@ -287,7 +287,8 @@ def create_store(session: SqlSession, database: str, name: str) -> None:
 def prove_strict(session: SqlSession, database: str, name: str) -> None:
     """Insert the newest identity record once more, as it is. Raises LedgerFailed unless that is refused."""
     key, ledger_id, epoch, store_format = session.run(layout.select_identity(database))[0]
-    again = layout.insert_identity(database, int(key.rpartition("/")[2]), ledger_id, int(epoch), int(store_format))
+    identity = LedgerIdentity(ledger_id, int(epoch), int(store_format), False)
+    again = layout.insert_identity(database, int(key.rpartition("/")[2]), identity)
     failed: SqlFailed | None = None
     for _ in range(_PROOFS):
         try:
@@ -301,9 +302,9 @@ def prove_strict(session: SqlSession, database: str, name: str) -> None:
     raise explain(cast(SqlFailed, failed), name)
 
 
-def _insert_first(session: SqlSession, database: str) -> None:
+def _insert_first(session: SqlSession, database: str, identity: LedgerIdentity) -> None:
     try:
-        session.run(layout.insert_identity(database, 1, str(uuid4()), 1, STORE_FORMAT))
+        session.run(layout.insert_identity(database, 1, identity))
     except SqlFailed:
         if not session.run(layout.select_identity(database)):  # of processes that create at once, one does
             raise
@@ -318,7 +319,7 @@ def open_store(
     return recorder
 
 
-def open_url(rest: str, create: bool, connect: Connect) -> KeeperMapRecorder:
+def open_url(rest: str, create: bool, connect: Connect, *, identity: LedgerIdentity | None = None) -> KeeperMapRecorder:
     """Open ``keepermap://`` + ``rest``, creating the ledger first when ``create`` allows it.
 
     ``connect`` binds the URL's connection reference. Raises LedgerFailed, and what ``connect`` raises.
@@ -328,7 +329,7 @@ def open_url(rest: str, create: bool, connect: Connect) -> KeeperMapRecorder:
     session = connect(reference)
     try:
         if create:
-            create_store(session, database, name)
+            create_store(session, database, name, identity)
         return open_store(session, database, name)
     except BaseException:
         session.close()

@@ -91,16 +91,6 @@ def too_new(name: str, found: int, newest: int) -> LedgerFailed:
     )
 
 
-def replaced(name: str) -> LedgerFailed:
-    """Another ledger, or another epoch of it, stands where the one was that this process opened."""
-    return LedgerFailed(
-        ErrorCode.LEDGER_CORRUPT,
-        f"The ledger {name} was replaced, moved or restored while it was open.",
-        safe="Nothing was changed.",
-        next="dpone ledger status",
-    )
-
-
 def too_large(name: str) -> LedgerFailed:
     """More than one Keeper transaction carries."""
     return LedgerFailed(

@@ -22,6 +22,7 @@ from uuid import UUID
 from eventsourcing.persistence import StoredEvent
 
 from ..domain.errors import ErrorCode, LedgerFailed
+from .recorder import LedgerIdentity
 
 SEALED: Final = "sealed"
 ENTRY_BYTES_MAX: Final = 900 * 1024  # Keeper refuses requests of 1 MiB by closing the connection
@@ -102,9 +103,9 @@ def insert_seal(database: str, position: int, token: str) -> str:
     return _insert(f"{database}.stored_events", _EVENT_COLUMNS, [values])
 
 
-def insert_identity(database: str, number: int, ledger_id: str, epoch: int, store_format: int) -> str:
+def insert_identity(database: str, number: int, record: LedgerIdentity) -> str:
     """A strict insert of the n-th identity record."""
-    values = f"('{identity_key(number)}', '{UUID(ledger_id)}', {epoch:d}, {store_format:d})"
+    values = f"('{identity_key(number)}', '{UUID(record.ledger_id)}', {record.epoch:d}, {record.format:d})"
     return _insert(f"{database}.ledger_identity", _IDENTITY_COLUMNS, [values])
 
 

@@ -39,7 +39,7 @@ _APPEND: Final = (
 )
 _IDENTITY: Final = "SELECT * FROM {schema}.ledger_identity LIMIT 2"
 _SEAL: Final = "UPDATE {schema}.ledger_identity SET sealed = true"
-_BECOME: Final = "UPDATE {schema}.ledger_identity SET ledger_id = %s, epoch = %s"
+_RAISE: Final = "UPDATE {schema}.ledger_identity SET epoch = %s WHERE epoch < %s"
 _LOCK: Final = "LOCK TABLE {schema}.stored_events IN EXCLUSIVE MODE"
 _STREAMS: Final = "SELECT originator_id FROM {schema}.stored_events GROUP BY 1 ORDER BY min(notification_id)"
 _RAW: Final = (
@@ -87,11 +87,9 @@ class PostgresRecorder(PostgresApplicationRecorder):
         """Refuse appends from now on, by a trigger in the store itself. Needs the owner's privileges."""
         self._change(self._sql(_SEAL), ())
 
-    def become(self, ledger_id: str, epoch: int) -> None:
-        """Take over an identity: the last step of a migration, or a higher epoch. Needs the owner's privileges."""
-        self._change(self._sql(_BECOME), (ledger_id, epoch))
-        self._identity = None
-        self.identity()
+    def raise_epoch(self, epoch: int) -> None:
+        """Count one more move or restore. A process that opened the ledger before appends nothing more."""
+        self._change(self._sql(_RAISE), (epoch, epoch))
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int] | None:
         """Store all or nothing; returns positions. Raises IntegrityError, ReplyLost, LedgerFailed."""
@@ -171,7 +169,7 @@ def open_store(place: Place, *, wait_seconds: float = LEDGER_WAIT_SECONDS) -> Po
     return recorder
 
 
-def create_store(place: Place) -> bool:
+def create_store(place: Place, identity: LedgerIdentity | None = None) -> bool:
     """Create a new, empty ledger, and its schema where there is none; never a database.
 
     True when this call created it, False when it was there. Raises LedgerFailed.
@@ -179,14 +177,14 @@ def create_store(place: Place) -> bool:
     store = Datastore(place, LEDGER_WAIT_SECONDS)
     try:
         with store.get_connection() as connection, connection.transaction():
-            return create_tables(connection, place.schema, place.name)
+            return create_tables(connection, place.schema, place.name, identity)
     finally:
         store.close()
 
 
-def open_url(rest: str, create: bool) -> PostgresRecorder:
+def open_url(rest: str, create: bool, *, identity: LedgerIdentity | None = None) -> PostgresRecorder:
     """Open ``postgresql://`` + ``rest``, creating the ledger first when ``create`` allows it. Raises LedgerFailed."""
     place = parse(rest)
     if create:
-        create_store(place)
+        create_store(place, identity)
     return open_store(place)

@@ -12,7 +12,7 @@ from uuid import uuid4
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from .postgres_faults import OTHER_IDENTITY, OUT_OF_ORDER, SEALED, TOUCHED, wrong_schema
-from .recorder import STORE_FORMAT
+from .recorder import STORE_FORMAT, LedgerIdentity
 
 EVENTS_COLUMNS: Final = {
     "originator_id": "uuid",
@@ -118,7 +118,7 @@ def columns_of(cursor: Any, schema: str, table: str) -> dict[str, str]:
     return {row["attname"]: row["format_type"] for row in rows}
 
 
-def create_tables(cursor: Any, schema: str, name: str) -> bool:
+def create_tables(cursor: Any, schema: str, name: str, identity: LedgerIdentity | None = None) -> bool:
     """Create a new, empty ledger in the transaction of ``cursor``. False when one was there.
 
     The schema may be there already, made by somebody with the privilege to do so, as long as it holds no such tables.
@@ -130,11 +130,12 @@ def create_tables(cursor: Any, schema: str, name: str) -> bool:
         raise wrong_schema(name, "it has a table of events without an identity record")
     if not cursor.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (schema,)).fetchone():
         cursor.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
+    made = identity or LedgerIdentity(str(uuid4()), 1, STORE_FORMAT, False)
     for statement in statements(schema):
         cursor.execute(statement)
     cursor.execute(
-        SQL("INSERT INTO {}.ledger_identity VALUES (%s, 1, %s, false)").format(Identifier(schema)),
-        (str(uuid4()), STORE_FORMAT),
+        SQL("INSERT INTO {}.ledger_identity VALUES (%s, %s, %s, false)").format(Identifier(schema)),
+        (made.ledger_id, made.epoch, made.format),
     )
     return True
 

@@ -69,6 +69,10 @@ class StoreRecorder(Protocol):
         """From now on the store itself refuses appends. For ever."""
         ...
 
+    def raise_epoch(self, epoch: int) -> None:
+        """Let the identity record say ``epoch``, a higher one. Who opened the ledger before must open it again."""
+        ...
+
     def insert_events(self, stored_events: Sequence[StoredEvent], **kwargs: Any) -> Sequence[int] | None:
         """Store all or nothing; returns positions.
 

@@ -151,6 +151,11 @@ class SqliteRecorder(SQLiteApplicationRecorder):
         with self._store.transaction(commit=True) as c:
             c.execute("UPDATE ledger_identity SET sealed = 1")
 
+    def raise_epoch(self, epoch: int) -> None:
+        """Count one more move or restore. A process that opened the ledger before appends nothing more."""
+        with self._store.transaction(commit=True) as c:
+            c.execute("UPDATE ledger_identity SET epoch = ? WHERE epoch < ?", (epoch, epoch))
+
     def stream_ids(self) -> Sequence[UUID]:
         """All streams in the order of their first events. Raises LedgerFailed when an id is not a UUID's 32 digits."""
         with self._store.transaction(commit=False) as c:
@@ -208,7 +213,7 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite://{quote(os.fsencode(path.absolute()))}"
 
 
-def open_url(rest: str, create: bool) -> SqliteRecorder:
+def open_url(rest: str, create: bool, *, identity: LedgerIdentity | None = None) -> SqliteRecorder:
     """Open ``sqlite://`` + ``rest``, creating the file first when ``create`` allows it and there is none.
 
     ``rest`` is an absolute path, percent-encoded where needed; the four-slash spelling means the same. Raises
@@ -216,7 +221,7 @@ def open_url(rest: str, create: bool) -> SqliteRecorder:
     """
     path = _path_of(rest)
     if create:
-        create_store(path)
+        create_store(path, identity)
     return open_store(path)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from ..domain.errors import ErrorCode, LedgerFailed
-from .recorder import STORE_FORMAT
+from .recorder import STORE_FORMAT, LedgerIdentity
 from .sqlite_faults import TAKEN, explain
 
 STORED_EVENTS: Final = (
@@ -67,8 +67,8 @@ def columns_of(cursor: Any, table: str) -> tuple[tuple[str, str, int], ...]:
     return tuple((row[1], row[2], row[5]) for row in rows)
 
 
-def create_store(path: Path) -> bool:
-    """Create a new, empty ledger file with a fresh id. True when this call created it, False when it was there.
+def create_store(path: Path, identity: LedgerIdentity | None = None) -> bool:
+    """Create a new, empty ledger file with ``identity`` or a fresh one. True when this call created it, else False.
 
     Missing folders are made for the owner only (0700), the file as well (0600). It is built under another name and
     appears complete: of two processes that create it at once, one does and the other finds it. Raises LedgerFailed.
@@ -77,17 +77,17 @@ def create_store(path: Path) -> bool:
         return False
     try:
         _make_folders(path.parent)
-        return _create(path)
+        return _create(path, identity or LedgerIdentity(str(uuid4()), 1, STORE_FORMAT, False))
     except (OSError, sqlite3.Error) as error:
         raise explain(error, path.name) from error
 
 
-def _create(path: Path) -> bool:
+def _create(path: Path, identity: LedgerIdentity) -> bool:
     _refuse_companions(path)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        _write_empty(draft)
+        _write_empty(draft, identity)
         _sync(draft)
         os.link(draft, path)  # never overwrites
     except FileExistsError:
@@ -98,14 +98,16 @@ def _create(path: Path) -> bool:
     return True
 
 
-def _write_empty(draft: Path) -> None:
+def _write_empty(draft: Path, identity: LedgerIdentity) -> None:
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("BEGIN")
         for statement in (STORED_EVENTS, IDENTITY, *GUARDS.values()):
             connection.execute(statement)
-        connection.execute("INSERT INTO ledger_identity VALUES (?, 1, ?, 0)", (str(uuid4()), STORE_FORMAT))
+        connection.execute(
+            "INSERT INTO ledger_identity VALUES (?, ?, ?, 0)", (identity.ledger_id, identity.epoch, identity.format)
+        )
         connection.execute("COMMIT")
 
 

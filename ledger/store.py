@@ -268,20 +268,26 @@ def _unknown(error: Exception) -> AppendUnknown:
 # ------------------------------------------------------------------------------------------------------ opening
 
 _STORES: Final = {"sqlite": "sqlite", "postgresql": "postgres", "keepermap": "keepermap", "keeper": "keeper"}
-"""URL scheme → the module in this package whose ``open_url(rest, create)`` opens such a store."""
+"""URL scheme → the module in this package whose ``open_url(rest, create, identity=…)`` opens such a store."""
 
 _CONNECTED: Final = ("keepermap",)
 """Schemes whose stores lie behind a connection: their ``open_url`` also takes what makes one."""
 
 
 def open_ledger(
-    url: str, *, create: bool, codec: EventCodec | None = None, connect: Connect | None = None
+    url: str,
+    *,
+    create: bool,
+    codec: EventCodec | None = None,
+    connect: Connect | None = None,
+    identity: LedgerIdentity | None = None,
 ) -> EventLedger:
     """Open the ledger at ``url``: ``sqlite:///absolute/path``, ``postgresql://…``, ``keepermap://reference/database``.
 
     ``create`` makes a new, empty one where none is; without it, a missing ledger is an error. ``connect`` binds the
-    connection reference of a URL that has one. Raises LedgerFailed:
-    REQUEST_INVALID for a URL that is wrong, LEDGER_UNREACHABLE, LEDGER_CORRUPT, LEDGER_TOO_NEW, STORAGE_FULL.
+    connection reference of a URL that has one; ``identity`` is what a new one gets instead of a fresh identity, for a
+    copy. Raises LedgerFailed: REQUEST_INVALID for a URL that is wrong, LEDGER_UNREACHABLE, LEDGER_CORRUPT,
+    LEDGER_TOO_NEW, STORAGE_FULL.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in _STORES:
@@ -289,7 +295,8 @@ def open_ledger(
     open_url: Callable[..., StoreRecorder] = import_module(f".{_STORES[scheme]}", __package__).open_url
     if scheme in _CONNECTED and connect is None:
         raise _refused(scheme)
-    recorder = open_url(rest, create, connect) if scheme in _CONNECTED else open_url(rest, create)
+    connections = (connect,) if scheme in _CONNECTED else ()
+    recorder = open_url(rest, create, *connections, identity=identity)
     try:
         return EventLedger(recorder, codec or domain_codec(), recorder.identity())
     except BaseException:
