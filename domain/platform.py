@@ -80,7 +80,7 @@ def _evolve(platform: Platform, event: e.Event) -> Platform:
         case p.ReplicaExcluded():
             return _exclude(platform, event)
         case p.InventoryRevoked():
-            _demand(bool(platform.admitted), event, "no replica is admitted")
+            _demand(not platform.revoked, event, "it is revoked already")
             return replace(platform, admitted={}, excluded={**platform.excluded, **platform.admitted}, revoked=True)
         case p.EpochRaised():
             _demand(event.epoch > platform.epoch, event, "the epoch is not a higher one")

@@ -28,6 +28,7 @@ _COMMANDS = {
     "plan": ("plan", "Show what a run would read, create, swap and observe."),
     "schema": ("schema", "Print the JSON Schema of a manifest kind."),
     "doctor": ("doctor", "Check this installation: versions, home, ledger, engine, reader process."),
+    "platform": ("platform", "Let a cluster hold targets: provision, attest, admit, exclude, revoke, adopt, status."),
     "ops": ("ops", "Look at operations: list, show, explain."),
     "audit": ("audit", "Verify the ledger."),
 }
@@ -133,5 +134,5 @@ def _command_of(words: list[str]) -> str:
     plain = [word for word in words if not word.startswith("-")]
     if not plain or plain[0] not in _COMMANDS:
         return "dpone"
-    group = plain[0] in ("ops", "audit")
+    group = plain[0] in ("ops", "audit", "platform")
     return " ".join(plain[: 2 if group else 1])

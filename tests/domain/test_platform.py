@@ -132,7 +132,7 @@ class TestExclusion:
         platform = after(*x.ADMITTED, x.revoked())
         assert platform.inventory == ()
         assert platform.revoked
-        illegal((*x.ADMITTED, x.revoked()), x.revoked(), "no replica is admitted")
+        illegal((*x.ADMITTED, x.revoked()), x.revoked(), "revoked already")
         illegal((*x.ADMITTED, x.revoked()), x.excluded("replica_1"), "not admitted")
         back = after(*x.ADMITTED, x.revoked(), x.inventory("replica_2"))
         assert back.inventory == ("replica_2",)
