@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..domain.errors import ErrorCode, LedgerFailed
+from ..domain.errors import ErrorCode, LedgerFailed, LedgerMissing
 from .keeper_url import AUTH, AUTH_FILE
 from .recorder import STORE_FORMAT
 
@@ -61,7 +61,7 @@ def not_allowed(name: str) -> LedgerFailed:
 
 def absent(name: str) -> LedgerFailed:
     """A ledger should be there and is not."""
-    return LedgerFailed(
+    return LedgerMissing(
         ErrorCode.LEDGER_UNREACHABLE,
         f"There is no ledger {name} in this Keeper.",
         safe="Nothing was created or changed: an existing ledger is never replaced by a new, empty one.",
@@ -71,7 +71,7 @@ def absent(name: str) -> LedgerFailed:
 
 def occupied(name: str) -> LedgerFailed:
     """Something else lies where a ledger is to be made."""
-    return LedgerFailed(
+    return LedgerMissing(
         ErrorCode.LEDGER_CORRUPT,
         f"The root {name} holds something, but no ledger: another product's nodes, or what is left of a ledger.",
         safe="Nothing was created or changed.",

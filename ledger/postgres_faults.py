@@ -7,7 +7,7 @@ from typing import Final
 
 import psycopg
 
-from ..domain.errors import ErrorCode, LedgerFailed
+from ..domain.errors import ErrorCode, LedgerFailed, LedgerMissing
 
 SEALED: Final = "DP001"
 OUT_OF_ORDER: Final = "DP002"
@@ -87,7 +87,7 @@ def unreachable(name: str) -> LedgerFailed:
 
 def missing(name: str) -> LedgerFailed:
     """The database or the schema holds no ledger."""
-    return LedgerFailed(
+    return LedgerMissing(
         ErrorCode.LEDGER_UNREACHABLE,
         f"There is no ledger {name} on this PostgreSQL server.",
         safe="Nothing was created or changed: an existing ledger is never replaced by a new, empty one.",
@@ -96,7 +96,7 @@ def missing(name: str) -> LedgerFailed:
 
 
 def _no_login(name: str) -> LedgerFailed:
-    return LedgerFailed(
+    return LedgerMissing(
         ErrorCode.LEDGER_UNREACHABLE,
         f"The PostgreSQL server of the ledger {name} refused the login: user, password or network is not allowed.",
         next="Check the user in the URL and the password in PGPASSFILE, PGPASSWORD or the URL.",

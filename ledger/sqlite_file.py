@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import quote
 
-from ..domain.errors import ErrorCode, LedgerFailed
+from ..domain.errors import ErrorCode, LedgerFailed, LedgerMissing
 from .sqlite_faults import explain, gone, replaced
 
 
@@ -28,7 +28,7 @@ class Place:
         try:
             found = path.stat()
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise LedgerFailed(
+            raise LedgerMissing(
                 ErrorCode.LEDGER_UNREACHABLE,
                 f"There is no ledger file {path.name}.",
                 safe="Nothing was created or changed: an existing ledger is never replaced by a new, empty one.",
