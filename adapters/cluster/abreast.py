@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ...domain.errors import EngineFailed
@@ -14,15 +14,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[T]):
-    """What each replica answered, or how it failed; together they hold every replica that was asked."""
+    """What each replica answered, or how it failed, in the order in which they were named."""
 
-    given: dict[str, T] = field(default_factory=dict)
-    failed: dict[str, EngineFailed] = field(default_factory=dict)
+    given: dict[str, T]
+    failed: dict[str, EngineFailed]
 
     def all(self) -> dict[str, T]:
-        """Every answer. Raises the first failure, by the replica's name."""
-        for replica in sorted(self.failed):
-            raise self.failed[replica]
+        """Every answer. Raises the first failure."""
+        for error in self.failed.values():
+            raise error
         return self.given
 
 
@@ -32,14 +32,15 @@ def abreast(work: Mapping[str, Callable[[], T]]) -> Answers[T]:
     The threads are daemons: a signal that raises in the caller's wait leaves them behind and the process may end.
     What is no EngineFailed is raised here, once all have ended.
     """
-    answers: Answers[T] = Answers()
+    given: dict[str, T] = {}
+    failed: dict[str, EngineFailed] = {}
     broken: list[BaseException] = []
 
     def run(replica: str, piece: Callable[[], T]) -> None:
         try:
-            answers.given[replica] = piece()
+            given[replica] = piece()
         except EngineFailed as error:
-            answers.failed[replica] = error
+            failed[replica] = error
         except BaseException as error:
             broken.append(error)
 
@@ -50,4 +51,7 @@ def abreast(work: Mapping[str, Callable[[], T]]) -> Answers[T]:
         thread.join()
     for error in broken:
         raise error
-    return answers
+    return Answers(
+        {replica: given[replica] for replica in work if replica in given},
+        {replica: failed[replica] for replica in work if replica in failed},
+    )

@@ -82,7 +82,15 @@ def test_a_look_shows_the_others_and_which_one_does_not_answer(breakable: Target
 
 
 @pytest.mark.parametrize("how", ["frozen", "stopped"])
-def test_a_report_comes_from_another_replica_and_never_fails(breakable: Target, how: str) -> None:
+def test_a_report_comes_from_another_replica(breakable: Target, how: str) -> None:
+    breakable.platform = platform_on(breakable.cluster, SHORT)
+    candidate = breakable.candidate()
+    broken(breakable, "replica_1", how)
+    assert breakable.platform.reported(candidate)["replica_2"].startswith("CREATE carried out")
+
+
+@pytest.mark.parametrize("how", ["frozen", "stopped"])
+def test_a_report_tells_who_is_late_and_never_fails(breakable: Target, how: str) -> None:
     breakable.platform = platform_on(breakable.cluster, SHORT)
     candidate = breakable.candidate()
     broken(breakable, "replica_2", how)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from dpone.adapters.clickhouse.dialects import Dialect
+from dpone.adapters.cluster import filling
 from dpone.adapters.cluster.filling import fill
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
@@ -107,6 +109,30 @@ def test_a_compressed_connection_carries_the_same_rows(target: Target) -> None:
         fill(session, target.database, candidate, COLUMNS, [batch(70_000), batch(7, 100_000)])
     seen = target.cluster.execute(f"SELECT count(), sum(a), max(a), uniqExact(b) FROM {target.database}.{candidate}")
     assert seen == [(70_007, sum(range(70_000)) + sum(range(100_000, 100_007)), 100_006, 1)]
+
+
+def test_blocks_that_carry_a_token_each_are_statements_of_their_own(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a present server, whose tokens belong to a statement; here without tokens, which this one lacks."""
+    tokens = []
+
+    def settings(dialect: Dialect, token: str) -> dict[str, int]:
+        tokens.append(token)
+        return {"insert_deduplicate": 0}
+
+    monkeypatch.setattr(filling, "one_insert_takes_all_blocks", lambda dialect: False)
+    monkeypatch.setattr(filling, "settings_of_an_insert", settings)
+    monkeypatch.setattr(filling, "ROWS_PER_BLOCK", 25)
+    candidate = target.candidate()
+    batches = [batch(10, start) for start in range(0, 100, 10)]
+    target.platform.fill(target.database, candidate, COLUMNS, batches)
+    assert tokens == [f"{candidate}:{number}" for number in range(5)]
+    parts = target.cluster.execute(
+        f"SELECT count(), sum(rows) FROM system.parts WHERE database = '{target.database}' AND level = 0"
+    )
+    assert parts == [(5, 100)]
+    assert target.cluster.execute(f"SELECT sum(a) FROM {target.database}.{candidate}") == [(sum(range(100)),)]
 
 
 def test_a_table_that_is_not_there_is_an_error_before_the_source_is_read_far(target: Target) -> None:

@@ -10,6 +10,7 @@ import pytest
 from scripts.cluster_servers.cluster import Cluster
 
 from dpone.adapters.clickhouse.dialects import Dialect
+from dpone.adapters.cluster.dialect import settings_of_a_cluster_statement
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
 from dpone.domain.errors import EngineFailed, ErrorCode
@@ -39,6 +40,13 @@ def test_it_reaches_the_endpoint_and_not_the_connections_host(session: ReplicaSe
 def test_settings_reach_the_statement(session: ReplicaSession) -> None:
     asked = "SELECT value FROM system.settings WHERE name = 'receive_timeout'"
     assert session.query(asked, {"receive_timeout": 77}) == [{"value": "77"}]
+
+
+def test_the_bound_of_a_cluster_statement_is_what_the_server_reads(session: ReplicaSession) -> None:
+    """In binary a signed number travels in zigzag, which the driver does not do: twice the number is read as it."""
+    asked = "SELECT value FROM system.settings WHERE name = 'distributed_ddl_task_timeout'"
+    settings = settings_of_a_cluster_statement(17, as_text=session.settings_travel_as_text)
+    assert session.query(asked, settings) == [{"value": "17"}]
 
 
 @pytest.mark.parametrize(("version", "dialect"), [((23, 2, 9), Dialect.V18), ((23, 3, 0), Dialect.PRESENT)])

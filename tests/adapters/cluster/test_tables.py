@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from dpone.adapters.clickhouse import definition_digest
-from dpone.domain.errors import EngineFailed
+from dpone.adapters.cluster.platform import ReplicatedPlatform
+from dpone.adapters.cluster.session import Endpoint
+from dpone.adapters.connections import Connection
+from dpone.domain.errors import EngineFailed, ErrorCode
 from dpone.domain.names import candidate_name
 from dpone.domain.tables import Column, TableDefinition, TableIdentity, TargetRef
+from tests.servers.cluster import PASSWORDS
 
-from .conftest import COLUMNS, DEFINITION, Target, platform_on
+from .conftest import COLUMNS, DEFINITION, QUICK, Target, platform_on
 
 ODD = "we`ird\\ 'na\"me\n; DROP TABLE x --"
 GENERATION = "0123456789abcdef" * 2
@@ -134,6 +138,18 @@ def test_a_replica_that_lacks_the_candidate_is_found_out(target: Target) -> None
         target.candidate()
     assert caught.value.engine_code == 81
     assert [len(tables) for tables in target.tables()] == [1, 0]
+
+
+def test_servers_that_changed_places_are_found_out(target: Target) -> None:
+    """The table is there, at its Keeper path, and the server is not the replica that it was admitted as."""
+    connection = Connection("replay_target", "127.0.0.1", username="dpone", password=PASSWORDS.dpone)
+    first, second = target.cluster.replicas
+    endpoints = [Endpoint("replica_1", "127.0.0.1", second.port), Endpoint("replica_2", "127.0.0.1", first.port)]
+    target.platform = ReplicatedPlatform(connection, endpoints, target.cluster.name, "mixed_up", QUICK)
+    with pytest.raises(EngineFailed) as caught:
+        target.candidate()
+    assert caught.value.code is ErrorCode.PUBLICATION_UNKNOWN
+    assert "replica_1 does not have it" in caught.value.what
 
 
 def test_an_identity_is_the_same_before_and_after_a_rename(target: Target) -> None:
