@@ -223,7 +223,11 @@ def _check_refusal(process: Process, error: DponeError) -> None:
         case ErrorCode.EVIDENCE_MISMATCH:
             live = world.ledger.slot.live
             other = live is not None and live.operation != process.request.operation
-            expect(other or world.meddled or world.lost_tables, "a mismatch was reported, and no successor published")
+            gone = set(operation.inventory).isdisjoint({*process.replicas} & {*world.admitted})
+            expect(
+                other or gone or world.meddled or world.lost_tables,
+                "a mismatch was reported, and no successor published",
+            )
         case ErrorCode.EVIDENCE_INVALID:
             expect(operation.state is State.FAILED, f"invalid evidence was reported: {error.what}")
         case ErrorCode.IDENTITY_CONFLICT:
