@@ -38,6 +38,12 @@ _PINNED_SCAN: Final[Mapping[str, int | str]] = {
     "result_overflow_mode": "throw",
     "timeout_overflow_mode": "throw",
     "max_result_rows": 0,
+    "empty_result_for_aggregation_by_empty_set": 0,
+}
+_PINNED_SCAN_PRESENT: Final[Mapping[str, int | str]] = {
+    "aggregate_functions_null_for_empty": 0,
+    "final": 0,
+    "apply_deleted_mask": 1,
 }
 
 
@@ -65,7 +71,7 @@ def one_insert_takes_all_blocks(dialect: Dialect) -> bool:
 
 def settings_of_a_scan(dialect: Dialect) -> dict[str, int | str]:
     """A count is of all rows or fails; a profile's limits cannot cut it short."""
-    return dict(_PINNED_SCAN) if dialect is Dialect.V18 else {**_PINNED_SCAN, "final": 0, "apply_deleted_mask": 1}
+    return dict(_PINNED_SCAN) if dialect is Dialect.V18 else {**_PINNED_SCAN, **_PINNED_SCAN_PRESENT}
 
 
 def create_database(dialect: Dialect, database: str, engine: str) -> str:

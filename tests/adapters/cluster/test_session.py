@@ -10,7 +10,7 @@ import pytest
 from scripts.cluster_servers.cluster import Cluster
 
 from dpone.adapters.clickhouse.dialects import Dialect
-from dpone.adapters.cluster.dialect import settings_of_a_cluster_statement
+from dpone.adapters.cluster.dialect import settings_of_a_cluster_statement, settings_of_a_scan, settings_of_an_insert
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
 from dpone.domain.errors import EngineFailed, ErrorCode
@@ -47,6 +47,14 @@ def test_the_bound_of_a_cluster_statement_is_what_the_server_reads(session: Repl
     asked = "SELECT value FROM system.settings WHERE name = 'distributed_ddl_task_timeout'"
     settings = settings_of_a_cluster_statement(17, as_text=session.settings_travel_as_text)
     assert session.query(asked, settings) == [{"value": "17"}]
+
+
+@pytest.mark.parametrize("pinned", [settings_of_a_scan(Dialect.V18), settings_of_an_insert(Dialect.V18, "")])
+def test_what_is_pinned_reaches_an_old_server(session: ReplicaSession, pinned: dict[str, int | str]) -> None:
+    """The driver leaves out, in silence, what it does not know the binary form of."""
+    names = ", ".join(f"'{name}'" for name in pinned)
+    found = session.query(f"SELECT name, value FROM system.settings WHERE name IN ({names})", pinned)
+    assert {row["name"]: row["value"] for row in found} == {name: str(value) for name, value in pinned.items()}
 
 
 @pytest.mark.parametrize(("version", "dialect"), [((23, 2, 9), Dialect.V18), ((23, 3, 0), Dialect.PRESENT)])
