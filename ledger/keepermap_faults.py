@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..domain.errors import ErrorCode, LedgerFailed
+from ..domain.errors import ErrorCode, LedgerFailed, LedgerMissing
 from .keepermap_layout import ENTRY_BYTES_MAX
 from .sql import SqlFailed
 
@@ -43,7 +43,7 @@ def explain(error: SqlFailed, name: str) -> LedgerFailed:
 
 def missing(name: str) -> LedgerFailed:
     """There are no tables, or no identity record in them."""
-    return LedgerFailed(
+    return LedgerMissing(
         ErrorCode.LEDGER_UNREACHABLE,
         f"There is no ledger {name} on this server.",
         safe="Nothing was created or changed: an existing ledger is never replaced by a new, empty one.",

@@ -68,7 +68,9 @@ def migrate(source: EventLedger, open_copy: OpenCopy, markers: Markers, legality
     wanted = LedgerIdentity(old.ledger_id, old.epoch + 1, STORE_FORMAT, False)
     with open_copy(wanted) as copy:
         _demand_copy(copy, wanted)
-        source.recorder.seal()
+        _demand_same(source, copy, so_far=True)
+        if not old.sealed:
+            source.recorder.seal()
         copied = _copy(source, copy)
         events = _demand_same(source, copy)
         _demand_whole(copy, legality, "The copy does not hold")
@@ -132,11 +134,16 @@ def _next_batch(source: EventLedger, after: int) -> list[StoredEvent]:
     return batch
 
 
-def _demand_same(source: EventLedger, copy: EventLedger) -> int:
-    """Every row of the source stands in the copy, at its position, byte for byte; how many. The copy may go on."""
+def _demand_same(source: EventLedger, copy: EventLedger, *, so_far: bool = False) -> int:
+    """Every row of the source stands in the copy, at its position, byte for byte; how many. The copy may go on.
+
+    ``so_far``: only the rows that the copy has, from a move that was killed.
+    """
     events, theirs = 0, copy.raw_rows()
     for mine in source.raw_rows():
         other = next(theirs, None)
+        if other is None and so_far:
+            break
         if other is None or _digest(mine) != _digest(other):
             raise _differs(copy.recorder.name, mine.position)
         events += 1
@@ -184,8 +191,8 @@ def _differs(name: str, position: int) -> LedgerFailed:
     return LedgerFailed(
         ErrorCode.EVIDENCE_INVALID,
         f"The row at position {position} of the ledger {name} is not the row that was to be copied.",
-        safe="No platform was changed. The old ledger is sealed and whole.",
-        next="Remove the copy, then repeat the same command.",
+        safe="No platform was changed, and nothing of the old ledger.",
+        next="Remove the copy, or name another place, then repeat the command.",
     )
 
 

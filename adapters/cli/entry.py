@@ -31,6 +31,7 @@ _COMMANDS = {
     "platform": ("platform", "Let a cluster hold targets: provision, attest, admit, exclude, revoke, adopt, status."),
     "ops": ("ops", "Look at operations: list, show, explain."),
     "audit": ("audit", "Verify the ledger."),
+    "ledger": ("ledger", "Keep the ledger's store: status, migrate, restore."),
 }
 
 
@@ -134,5 +135,5 @@ def _command_of(words: list[str]) -> str:
     plain = [word for word in words if not word.startswith("-")]
     if not plain or plain[0] not in _COMMANDS:
         return "dpone"
-    group = plain[0] in ("ops", "audit", "platform")
+    group = plain[0] in ("ops", "audit", "platform", "ledger")
     return " ".join(plain[: 2 if group else 1])

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 def opened_ledger(environ: Mapping[str, str], option: str | None) -> Iterator[EventLedger]:
     """The ledger of ``--ledger``, of the environment, or of the home. Raises LedgerFailed."""
     from ...ledger.store import open_ledger
+    from ..connections.sql import connect_by
     from ..runtime.settings import settings_from
 
-    ledger = open_ledger(settings_from(environ, option).ledger_url, create=False)
+    settings = settings_from(environ, option)
+    ledger = open_ledger(settings.ledger_url, create=False, connect=connect_by(settings))
     try:
         yield ledger
     finally:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from ...domain import platform_events as p
 from ...domain.codec import DecodeError, decode, parse_strict
-from ...domain.errors import AppendConflict, DponeError, ErrorCode, LedgerFailed
+from ...domain.errors import AppendConflict, DponeError, ErrorCode, LedgerFailed, LedgerMissing
 from ...domain.identity import platform_stream
 from ...domain.platform import EMBEDDED
 from ...domain.ports import Clock, StreamAppend
@@ -56,10 +56,10 @@ def open_provisioned(home: Path, ledger_url: str, clock: Clock) -> tuple[EventLe
         _make_folder(folder)
     try:
         ledger = open_ledger(ledger_url, create=marker is None)
-    except LedgerFailed as error:
-        if marker is not None and error.code is ErrorCode.LEDGER_UNREACHABLE and _is_missing(ledger_url):
-            raise _ledger_gone() from error
-        raise
+    except LedgerMissing as error:
+        if marker is None:
+            raise
+        raise _ledger_gone() from error
     try:
         if marker is None:
             marker = _write_marker(folder, Marker(_MARKER_FORMAT, str(uuid4()), ledger.ledger_id, ledger.epoch))
@@ -140,8 +140,13 @@ def _check(marker: Marker, ledger_id: str, epoch: int) -> None:
         )
     if marker.ledger_id != ledger_id:
         raise _corrupt("The embedded tables belong to another ledger than the one that was opened.")
-    if marker.epoch != epoch:
-        raise _corrupt("The embedded tables belong to another epoch of this ledger than the one that was opened.")
+    if marker.epoch > epoch:
+        raise _corrupt(
+            "The ledger that was opened was moved, or replaced by a restored one: the embedded tables answer to a "
+            "later epoch of it."
+        )
+    if marker.epoch < epoch:
+        raise _corrupt("The embedded tables belong to an earlier epoch of this ledger than the one that was opened.")
 
 
 def _make_folder(folder: Path) -> None:
@@ -176,12 +181,6 @@ def storage_problem(error: OSError) -> DponeError:
         f"DPONE_HOME cannot be written: {reason.lower()}.",
         next="Set DPONE_HOME to a folder that this user may write.",
     )
-
-
-def _is_missing(ledger_url: str) -> bool:
-    from urllib.parse import unquote
-
-    return not Path(unquote(ledger_url.removeprefix("sqlite://"))).exists()
 
 
 def _ledger_gone() -> LedgerFailed:
