@@ -41,7 +41,7 @@ def inspect(session: ReplicaSession, target: TargetRef, cluster: str) -> Inspect
         databases[0]["engine"] if databases else None,
         tables[0]["engine"] if tables else None,
         session.dialect,
-        _members(session, cluster),
+        read_members(session, cluster),
         dependents,
         _is_ready(session, target),
     )
@@ -128,7 +128,8 @@ def _paired(databases: Sequence[str], tables: Sequence[str]) -> list[str]:
     return sorted(f"{database}.{table}" for database, table in zip(databases, tables, strict=True))
 
 
-def _members(session: ReplicaSession, cluster: str) -> dict[int, frozenset[tuple[str, int]]]:
+def read_members(session: ReplicaSession, cluster: str) -> dict[int, frozenset[tuple[str, int]]]:
+    """Hosts and ports of the cluster as this server knows it, by shard. Raises EngineFailed."""
     rows = session.query(
         "SELECT toUInt32(shard_num) AS shard, host_name, toUInt32(port) AS port FROM system.clusters "
         f"WHERE cluster = {literal(cluster)}"
@@ -154,11 +155,9 @@ def _cluster_sentences(replica: str, cluster: str, endpoints: Sequence[Endpoint]
     if len(one.members) > 1:
         return [f"The cluster {cluster} has {len(one.members)} shards; only one shard can be published to."]
     (members,) = one.members.values()
-    if members != {(endpoint.host, endpoint.port) for endpoint in endpoints}:
-        return [
-            f"Replica {replica} knows the cluster {cluster} with other servers than were admitted; "
-            "a statement of the cluster would reach others."
-        ]
+    missing = [endpoint.replica for endpoint in endpoints if (endpoint.host, endpoint.port) not in members]
+    if missing:
+        return [f"Replica {replica} knows the cluster {cluster} without {', '.join(missing)}, which is admitted."]
     return []
 
 

@@ -28,8 +28,6 @@ from .session import Endpoint, ReplicaSession
 T = TypeVar("T")
 Work = Callable[[ReplicaSession], T]
 
-_INCONSISTENT_CLUSTER_DEFINITION = 371
-
 
 class ReplicatedPlatform:
     """The admitted replicas of one cluster, reached with one connection's credentials.
@@ -109,22 +107,18 @@ class ReplicatedPlatform:
     def create(self, database: str, name: str, definition: TableDefinition) -> None:
         """One statement of the cluster; then every replica is asked whether it has the table at its own Keeper path.
 
-        Raises EngineFailed: also EVIDENCE_UNSUPPORTED where the cluster says that it does not replicate by itself. Only
-        an ALTER makes an old server say so, and that takes a second: once a table of this platform is live in the
-        database, it is known.
+        Raises EngineFailed.
         """
         generation = generation_of(name)
         if generation is None:
             raise ValueError("a table of a cluster is created under a name that carries its generation")
         path = statements.path_of(self._platform_id, generation)
         macro = statements.REPLICA_MACRO
-        self._everywhere(statements.create_table(database, name, definition, path, macro, self._cluster))
+        self._everywhere(partial(statements.create_table, database, name, definition, path, macro))
         seen = self._on_all(lambda session: looking.keeper_path(session, database, name), self._bounds.look).all()
         for replica, found in seen.items():
             if found != (path, replica):
                 raise _not_as_created(replica)
-        if not self._has_published(database):
-            self._check_internal_replication(database, name)
 
     def fill(self, database: str, name: str, columns: Sequence[Column], batches: Iterable[RecordBatch]) -> None:
         """Through the first replica. No block is sent twice; what fails leaves a candidate that is given up."""
@@ -164,10 +158,9 @@ class ReplicatedPlatform:
         """
         names = (swap.candidate, swap.arm, swap.table, swap.predecessor)
         if not swap.replicas:
-            self._everywhere(dialect.swap_statement(swap.form, swap.database, names, self._cluster))
+            self._everywhere(partial(dialect.swap_statement, swap.form, swap.database, names))
             return
-        statement = dialect.swap_statement(swap.form, swap.database, names, None)
-        self._on_all(lambda session: session.execute(statement), self._bounds.statement, swap.replicas).all()
+        self._directly(dialect.swap_statement(swap.form, swap.database, names, None), swap.replicas).all()
 
     def reported(self, candidate: str) -> Mapping[str, str]:
         """From the first replica that answers. Nothing when none does."""
@@ -233,37 +226,36 @@ class ReplicatedPlatform:
         asked = self._endpoints if replicas is None else replicas
         return abreast({replica: partial(on, replica) for replica in asked})
 
-    def _everywhere(self, statement: str) -> None:
-        """One statement of the cluster, through one connection, once."""
+    def _everywhere(self, statement: Callable[[str | None], str]) -> None:
+        """Sent once: by one statement of the cluster (``statement`` takes its name) through the first replica.
+
+        Where the servers' definition of the cluster is not the admitted replicas, as after one was excluded, the queue
+        would wait for others or forget some: there each admitted replica is sent the statement directly.
+        """
         with self._session(self.replicas[0], self._bounds.everywhere + self._bounds.connect) as session:
-            as_text = session.settings_travel_as_text
-            settings = dialect.settings_of_a_cluster_statement(self._bounds.everywhere, as_text=as_text)
-            with of_the_cluster():
-                session.execute(statement, settings)
+            if self._is_the_cluster(session):
+                as_text = session.settings_travel_as_text
+                settings = dialect.settings_of_a_cluster_statement(self._bounds.everywhere, as_text=as_text)
+                with of_the_cluster():
+                    session.execute(statement(self._cluster), settings)
+                return
+        failed = self._directly(statement(None)).failed.values()
+        for error in sorted(failed, key=lambda one: one.engine_code == probing.MISSED):
+            raise error  # that a table is missing says less than anything else
+
+    def _is_the_cluster(self, session: ReplicaSession) -> bool:
+        members = inspection.read_members(session, self._cluster)
+        return list(members.values()) == [{(one.host, one.port) for one in self._endpoints.values()}]
+
+    def _directly(self, statement: str, replicas: Iterable[str] | None = None) -> Answers[None]:
+        return self._on_all(lambda session: session.execute(statement), self._bounds.statement, replicas)
 
     def _probed(self, form: SwapForm, database: str) -> EngineFailed | None:
         try:
-            self._everywhere(dialect.swap_statement(form, database, statements.NO_SUCH_TABLES, self._cluster))
+            self._everywhere(partial(dialect.swap_statement, form, database, statements.NO_SUCH_TABLES))
         except EngineFailed as error:
             return error
         return None
-
-    def _has_published(self, database: str) -> bool:
-        with self._session(self.replicas[0], self._bounds.look) as session:
-            path = literal(statements.path_of(self._platform_id, ""))
-            rows = session.query(
-                "SELECT table FROM system.replicas "
-                f"WHERE database = {literal(database)} AND startsWith(zookeeper_path, {path})"
-            )
-            return any(generation_of(row["table"]) is None for row in rows)
-
-    def _check_internal_replication(self, database: str, name: str) -> None:
-        try:
-            self._everywhere(statements.drop_nothing(database, name, self._cluster))
-        except EngineFailed as error:
-            if error.engine_code == _INCONSISTENT_CLUSTER_DEFINITION:
-                raise _external_replication(self._cluster) from None
-            raise
 
     def _agree(self, database: str, names: Mapping[str, str]) -> None:
         def sync(replica: str, left: int) -> None:
@@ -302,13 +294,4 @@ def _not_as_created(replica: str) -> EngineFailed:
         f"The candidate was created and replica {replica} does not have it at the generation's Keeper path.",
         safe="The live table was not touched.",
         next="dpone platform status",
-    )
-
-
-def _external_replication(cluster: str) -> EngineFailed:
-    return EngineFailed(
-        ErrorCode.EVIDENCE_UNSUPPORTED,
-        f"The cluster {cluster} does not replicate by itself (internal_replication is not true).",
-        safe="Nothing was read; an empty candidate was created and will be dropped.",
-        next="Set internal_replication to true in the servers' configuration of that cluster.",
     )

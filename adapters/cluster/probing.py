@@ -11,7 +11,7 @@ from typing import Final
 from ...domain.errors import EngineFailed, ErrorCode
 from ...domain.ports import SwapForm
 
-_MISSED: Final = 60
+MISSED: Final = 60
 """UNKNOWN_TABLE."""
 _CANNOT: Final = (1, 48, 62)
 """UNSUPPORTED_METHOD, NOT_IMPLEMENTED, SYNTAX_ERROR."""
@@ -25,7 +25,7 @@ def answer(form: SwapForm, cluster: str, error: EngineFailed | None) -> str | No
     if error is None:
         return "The servers carried out a rename of tables that do not exist; they cannot be relied on."
     code = error.engine_code
-    if code == _MISSED:
+    if code == MISSED:
         return None
     if code in _CANNOT:
         return f"Tables cannot be swapped here: the servers do not support {form} ({code})."

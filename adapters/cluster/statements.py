@@ -31,11 +31,6 @@ def create_table(
     )
 
 
-def drop_nothing(database: str, name: str, cluster: str) -> str:
-    """Drops a partition that does not exist: a server refuses it where the cluster does not replicate by itself."""
-    return f"ALTER TABLE {table_name(database, name)} ON CLUSTER {identifier(cluster)} DROP PARTITION ID 'dpone_none'"
-
-
 def rename_table(database: str, old: str, new: str) -> str:
     """Fails on the server when ``new`` exists."""
     return f"RENAME TABLE {table_name(database, old)} TO {table_name(database, new)}"

@@ -12,12 +12,13 @@ from dpone.adapters.cluster.platform import ReplicatedPlatform
 from dpone.adapters.cluster.session import Endpoint
 from dpone.adapters.connections import Connection
 from dpone.domain.errors import EngineFailed, ErrorCode
-from dpone.domain.names import candidate_name
 from dpone.domain.ports import SwapForm
 from dpone.domain.tables import Column, TableDefinition
 from tests.servers.cluster import PASSWORDS
 
 from .conftest import COLUMNS, DEFINITION, QUICK, Target, platform_on
+
+CONNECTION = Connection("replay_target", "127.0.0.1", username="dpone", password=PASSWORDS.dpone)
 
 
 def refusals(target: Target, definition: TableDefinition = DEFINITION) -> tuple[str, ...]:
@@ -126,22 +127,27 @@ def test_a_cluster_that_nobody_knows(target: Target) -> None:
     assert "replica_2" in second
 
 
-def test_servers_other_than_the_admitted_ones(target: Target) -> None:
-    """A statement of the cluster would reach a server that nobody looks at."""
-    connection = Connection("replay_target", "127.0.0.1", username="dpone", password=PASSWORDS.dpone)
+def test_an_admitted_replica_that_the_cluster_lacks(target: Target) -> None:
+    endpoints = [Endpoint(one.name, "127.0.0.1", one.port) for one in target.cluster.replicas]
+    third = Endpoint("replica_3", "localhost", endpoints[0].port)  # the same server under another name
+    platform = ReplicatedPlatform(CONNECTION, [*endpoints, third], "replay_cluster", "p", QUICK)
+    first, *others = platform.refusals(target.ref, DEFINITION)
+    assert "replica_1 knows the cluster replay_cluster without replica_3" in first
+    assert len(others) == 2
+
+
+def test_a_replica_that_was_excluded_gets_no_statement_although_the_cluster_has_it(target: Target) -> None:
+    """Not even later: a statement of the cluster would wait for it, and run there when it comes back."""
     one = Endpoint("replica_1", "127.0.0.1", target.cluster.replicas[0].port)
-    (refusal,) = ReplicatedPlatform(connection, [one], "replay_cluster", "p", QUICK).refusals(target.ref, DEFINITION)
-    assert "with other servers than were admitted" in refusal
-    assert str(one.port) not in refusal
-
-
-def test_external_replication_is_refused_with_an_empty_candidate(target: Target) -> None:
-    """An old server tells by refusing an ALTER, and only of a table that exists."""
-    name = candidate_name("t", "0" * 32, 1, 1)
-    with pytest.raises(EngineFailed) as caught:
-        on_cluster(target, "external_replication").create(target.database, name, DEFINITION)
-    assert caught.value.code is ErrorCode.EVIDENCE_UNSUPPORTED
-    assert "internal_replication" in caught.value.what
+    alone = ReplicatedPlatform(CONNECTION, [one], "replay_cluster", "alone", QUICK)
+    both, target.platform = target.platform, alone
+    for form in (SwapForm.FIRST, SwapForm.RENAME):
+        assert refusals(target) == ()
+        candidate = target.candidate(rows=3)
+        alone.swap(target.swap(candidate, form))
+        assert alone.reported(candidate) == {}
+    target.platform = both
+    assert target.names() == [["pred", "t"], []]
 
 
 def test_a_read_only_replica_is_not_refused_but_waited_for(breakable: Target) -> None:
