@@ -1,4 +1,4 @@
-"""``dpone ledger``: a home's ledger moves to PostgreSQL and back into use after a disk died, by the installed command."""
+"""``dpone ledger``: a home's ledger moves to PostgreSQL, and a backup is taken into use, by the installed command."""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ def test_a_move_that_was_killed_is_finished_by_the_same_command(source: str, tar
 
 
 def _break(copy: EventLedger, step: str) -> None:
-    insert, calls = copy.recorder.insert_events, [0]
+    recorder: Any = copy.recorder
+    insert, calls = recorder.insert_events, [0]
 
     def breaking(events: Any, **rest: Any) -> Any:
         calls[0] += 1
@@ -137,7 +138,7 @@ def _break(copy: EventLedger, step: str) -> None:
             raise Killed
         return answer
 
-    copy.recorder.insert_events = breaking  # type: ignore[method-assign]
+    recorder.insert_events = breaking
 
 
 def test_a_place_that_holds_another_ledger_is_refused_and_nothing_is_sealed(source: str, target: str) -> None:

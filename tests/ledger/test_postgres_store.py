@@ -14,7 +14,8 @@ from dpone.ledger.postgres import PostgresRecorder, open_url
 from dpone.ledger.postgres_schema import EVENTS_COLUMNS
 from tests.servers.postgres import PASSWORD, PostgresServer
 
-from .contract import StoreContract, opened
+from .contract import StoreContract
+from .opening import opened
 
 
 def fresh_url(server: PostgresServer, *, create: bool = True) -> str:
