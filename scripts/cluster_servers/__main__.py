@@ -8,7 +8,11 @@ import sys
 from . import commands
 from .home import PORT, Refused
 
-_PORTS = range(1024, 65_000)
+
+def _port(word: str) -> int:
+    if not word.isdecimal() or not 1024 <= int(word) <= 65_000:
+        raise argparse.ArgumentTypeError("give a number from 1024 to 65000")
+    return int(word)
 
 
 def main(words: list[str]) -> int:
@@ -16,7 +20,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/cluster", description="A replicated cluster on this machine.")
     parts = parser.add_subparsers(dest="command", required=True)
     up = parts.add_parser("up", help="start it, or what is missing of it")
-    up.add_argument("--port", type=int, choices=_PORTS, metavar="PORT", help=f"the first of its ports, default {PORT}")
+    up.add_argument("--port", type=_port, metavar="PORT", help=f"the first of its ports, default {PORT}")
     parts.add_parser("status", help="what runs")
     down = parts.add_parser("down", help="end it and remove what it kept")
     down.add_argument("--keep", action="store_true", help="leave the data for the next up")

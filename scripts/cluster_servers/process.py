@@ -19,6 +19,7 @@ from typing import Final
 _PR_SET_PDEATHSIG: Final = 1
 _STOP_SECONDS: Final = 10.0
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_INTERRUPTIONS: Final = (signal.SIGINT, signal.SIGTERM)
 _SPAWNING: Final = threading.Lock()
 _spawner: ThreadPoolExecutor | None = None
 
@@ -41,7 +42,7 @@ def popen(
                 stderr=log,
                 start_new_session=True,
                 user=user,
-                preexec_fn=_dying_with(os.getpid()) if dies_with_us else None,
+                preexec_fn=_prepared(os.getpid() if dies_with_us else None),
             )
 
     # The signal follows the *thread* that started the child: only one that lives as long as the process will do.
@@ -56,13 +57,28 @@ def _lasting_thread() -> ThreadPoolExecutor:
         return _spawner
 
 
-def _dying_with(parent: int) -> Callable[[], None]:
-    def arm() -> None:
+def _prepared(parent: int | None) -> Callable[[], None]:
+    """What the child does before it becomes the server; ``parent``: the process that it shall die with."""
+
+    def prepare() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTIONS)
+        if parent is None:
+            return
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it ended before the arming
             os._exit(1)
 
-    return arm
+    return prepare
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait: between starting a process and writing down which, they would lose it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTIONS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def start_time(pid: int) -> int | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import ClassVar, Final
 
-from .process import ServerProcess
+from .process import ServerProcess, uninterrupted
 
 _STARTS: Final = 4  # about one start in fifty of the old ClickHouse aborts or hangs
 _POLL_SECONDS: Final = 0.05
@@ -65,8 +65,9 @@ class Server(ABC):
     def launch(self) -> None:
         """Start the process without waiting for it."""
         self.prepare()
-        self.process = ServerProcess.started(self.command(), self.folder, dies_with_us=self.dies_with_us)
-        self._process_file.write_text(f"{self.process.pid} {self.process.began}\n")
+        with uninterrupted():
+            self.process = ServerProcess.started(self.command(), self.folder, dies_with_us=self.dies_with_us)
+            self._process_file.write_text(f"{self.process.pid} {self.process.began}\n")
 
     def attach(self) -> None:
         """Take over the process that an earlier program started, when its folder names one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -9,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -53,14 +55,23 @@ def command(home: Path) -> Iterator[Command]:
 
 
 def free_port() -> int:
-    """The first of thirteen ports of which those that the cluster takes are likely free."""
-    return free_ports(1)[0]
+    """The first of thirteen ports that nobody listens on."""
+    return next(port for port in free_ports(100) if not any(map(listens, range(port, port + 13))))
 
 
 def processes(home: Path) -> list[tuple[int, int]]:
     """Id and start time of every server."""
     pairs = [(home / server / "process").read_text().split() for server in SERVERS]
     return [(int(pid), int(began)) for pid, began in pairs]
+
+
+def running() -> list[str]:
+    """The command line of every process of this machine."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(file.read_text(errors="replace").replace("\0", " "))
+    return found
 
 
 def listens(port: int) -> bool:
@@ -175,3 +186,30 @@ def test_a_process_that_took_over_the_number_is_not_touched(command: Command, ho
         finally:
             os.kill(pid, signal.SIGKILL)
             stranger.kill()
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_an_interrupted_up_leaves_no_server(command: Command, home: Path, server: str) -> None:
+    up = subprocess.Popen(
+        [sys.executable, "-m", "scripts.cluster_servers", "up", "--port", str(free_port())],
+        cwd=CHECKOUT,
+        env={**os.environ, "DPONE_CLUSTER_HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 20
+    while not (home / server / "server.log").exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    up.send_signal(signal.SIGINT)
+    _, said = up.communicate(timeout=20)
+    assert (up.returncode, said) == (130, "")
+    assert [command for command in running() if str(home) in command] == []
+
+
+@pytest.mark.parametrize("port", ["5", "70000", "many"])
+def test_a_port_that_is_none_is_refused_in_a_few_words(command: Command, home: Path, port: str) -> None:
+    refused = command("up", "--port", port)
+    assert (refused.returncode, home.exists()) == (2, False)
+    assert "from 1024 to 65000" in refused.stderr
+    assert len(refused.stderr) < 400
