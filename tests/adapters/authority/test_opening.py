@@ -73,7 +73,7 @@ def test_a_marker_that_is_gone_is_drift(owner: Owner) -> None:
 def test_a_replica_that_is_down_is_unreachable(owner: Owner, number: int) -> None:
     owner.ready()
     owner.cluster.replicas[number].kill()
-    with refused(owner, ErrorCode.REPLICA_UNREACHABLE if number else ErrorCode.REPLICA_UNREACHABLE):
+    with refused(owner, ErrorCode.REPLICA_UNREACHABLE):
         owner.opened()
 
 
@@ -91,20 +91,21 @@ def test_servers_that_came_or_moved_are_drift(owner: Owner) -> None:
     ]
 
 
-def test_a_server_that_calls_itself_something_else_is_drift(owner: Owner) -> None:
+def test_a_server_that_calls_itself_something_else_is_drift(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     owner.ready()
     server = owner.cluster.replicas[1]
     config = server.folder / "config.xml"
     text = config.read_text()
     server.kill()
     config.write_text(text.replace("<replica>replica_2</replica>", "<replica>renamed</replica>"))
-    try:
+    with monkeypatch.context() as patched:
+        patched.setattr(type(server), "prepare", lambda _: None)  # which would write the configuration anew
         server.start()
+    try:
         with refused(owner, ErrorCode.NOT_ADMITTED, "admitted as replica_2", "something else"):
             owner.opened()
     finally:
         server.kill()
-        config.write_text(text)
 
 
 def test_status_is_one_row_a_replica_and_shows_no_place(owner: Owner) -> None:
