@@ -35,6 +35,7 @@ from .sql import Connect, SqlFailed, SqlSession
 _PAGE_KEYS: Final = 200
 _STREAM_KEYS: Final = 64
 _PROOFS: Final = 5
+_SILENT: Final = (None, 159)  # no answer at all, TIMEOUT_EXCEEDED
 
 
 class KeeperMapRecorder(ApplicationRecorder):
@@ -126,6 +127,8 @@ class KeeperMapRecorder(ApplicationRecorder):
 
     def _settle(self, keys: Sequence[str], first: int, token: str, answer: SqlFailed) -> int | None:
         """The position at which own rows stand, or None: the position was taken, and the log is known further."""
+        if answer.code in _SILENT:  # asking the same silent server again would only take longer
+            raise ReplyLost from explain(answer, self._name)
         try:
             found = self._rows([*keys, layout.log_key(first)])
         except DponeError as error:

@@ -28,7 +28,7 @@ SEALED: Final = "sealed"
 ENTRY_BYTES_MAX: Final = 900 * 1024  # Keeper refuses requests of 1 MiB by closing the connection
 ROW_BYTES_EXTRA: Final = 512  # keys, ids and the request's own frame, generously
 _WAITING: Final = "insert_keeper_max_retries = 1, keeper_max_retries = 1"
-_STRICT: Final = f"keeper_map_strict_mode = 1, {_WAITING}, max_insert_threads = 1, max_execution_time = 5"
+_STRICT: Final = f"keeper_map_strict_mode = 1, {_WAITING}, max_insert_threads = 1, max_execution_time = 4"
 _EVENT_COLUMNS: Final = (
     "key String, originator_id String, originator_version Int64, topic String, state String, "
     "notification_id Int64, insert_id String"
@@ -114,7 +114,7 @@ def select_rows(database: str, keys: Iterable[str]) -> str:
     return (
         "SELECT key, originator_id, toString(originator_version), hex(topic), hex(state), toString(notification_id), "
         f"insert_id FROM {database}.stored_events WHERE key IN ({_listed(keys)}) SETTINGS {_WAITING}, "
-        "max_execution_time = 10"
+        "max_execution_time = 4"
     )
 
 
