@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from hypothesis import note
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ from .endings import expected
 from .processes import Process
 from .promises import check_world
 from .statements import FATES
-from .world import Violation, World
+from .world import TARGET, Violation, World
 
 RUNNING_MAX = 3
 SIZES = (1, 2, 2, 3, 3, 5, 7)
@@ -48,6 +48,16 @@ FAULTS = {
 _which = st.integers(0, RUNNING_MAX - 1)
 _replica = st.integers(0, max(SIZES) - 1)
 _fate = st.sampled_from(["", "", *FATES])
+BEGINNING: Final[dict[str, st.SearchStrategy[Any]]] = {
+    "size": st.sampled_from(SIZES),
+    "exchanges": st.booleans(),
+    "published": st.sampled_from([True, True, False]),
+    "keep": st.integers(0, 1),
+    "flavour": st.sampled_from(["version 1", "version 1", "observed", "not durable"]),
+    "stands": st.sampled_from(STANDS),
+    "fates": st.lists(_fate, min_size=max(SIZES), max_size=max(SIZES)),
+    "late_runs": st.booleans(),
+}
 
 
 class Cluster(RuleBasedStateMachine):
@@ -61,17 +71,12 @@ class Cluster(RuleBasedStateMachine):
         self.flavour = "observed"
         self.late_runs = True
 
-    @initialize(
-        size=st.sampled_from(SIZES),
-        exchanges=st.booleans(),
-        published=st.sampled_from([True, True, False]),
-        keep=st.integers(0, 1),
-        flavour=st.sampled_from(["version 1", "version 1", "observed", "not durable"]),
-        stands=st.sampled_from(STANDS),
-        fates=st.lists(_fate, min_size=max(SIZES), max_size=max(SIZES)),
-        late_runs=st.booleans(),
-    )
-    def begin(self, size: int, published: bool, stands: str, fates: list[str], **rest: Any) -> None:
+    @initialize(given=st.fixed_dictionaries(BEGINNING))
+    def begin(self, given: dict[str, Any]) -> None:
+        """Where the story sets out."""
+        self.set_out(**given)
+
+    def set_out(self, size: int, published: bool, stands: str, fates: list[str], **rest: Any) -> None:
         """A target that was never published to, or one that another run filled before; and a process under way."""
         self.world = World(tuple(f"r{number}" for number in range(1, size + 1)), exchanges=rest["exchanges"])
         self.keep, self.flavour, self.late_runs = rest["keep"], rest["flavour"], rest["late_runs"]
@@ -165,10 +170,11 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(replica=_replica, really=st.sampled_from([False] * 9 + [True]))
     def meddle(self, replica: int, really: bool) -> None:
-        """Somebody else puts a table of their own in the target's place."""
+        """Somebody else puts a table of their own in the target's place, and where one is about to be dropped."""
         if really and self.world.ledger.slot.version > 2:
-            self.world.meddle(self._name(replica))
-            self._tell(f"meddled on {self._name(replica)}")
+            for name in (TARGET.table, *self.world.ledger.slot.retirements):
+                self.world.meddle(self._name(replica), name)
+                self._tell(f"meddled on {self._name(replica)}: {name}")
 
     # ------------------------------------------------------------------------------------------------ promises
 

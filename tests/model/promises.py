@@ -165,7 +165,8 @@ def _check_proof(process: Process, event: e.CommitProven) -> None:
     world = process.world
     expect(set(event.identities) == set(world.admitted), "a proof does not speak of every admitted replica")
     for replica, identity in event.identities.items():
-        expect(process.seen[replica].get(TARGET.table) == identity, f"{replica} was not seen to hold the generation")
+        seen = process.seen.get(replica, {})
+        expect(seen.get(TARGET.table) == identity, f"{replica} was not seen to hold the generation")
         if world.meddled or replica in world.wiped:
             continue
         live = world.live(replica)
