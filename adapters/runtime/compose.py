@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ...domain.configuration import EMBEDDED, Process
-from ...domain.errors import DponeError, ErrorCode
+from ...domain.configuration import Process
 from ...domain.ports import Clock, Ids, Progress, Reader, Source, SourceReading, TargetPlatform
 from ...domain.tables import Column, Metrics
 from .attempt import Ports
-from .provisioning import Marker, embedded_folder, open_provisioned
+from .routes import check_route, is_embedded
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -80,38 +79,17 @@ Composer = Callable[[Settings, Process], Composition]
 
 
 def compose(settings: Settings, process: Process) -> Composition:
-    """Wire the embedded route. Raises DponeError for a route that this release does not have."""
+    """Wire the route of this process. Raises DponeError for one that is not admitted."""
     check_route(process, settings)
     source = DeferredSource(lambda: source_of(process, settings))
     clock = SystemClock()
-    ledger, marker = open_provisioned(settings.home, settings.ledger_url, clock)
-    return Composition(_ports(settings, source, ledger, marker, clock), ledger, marker.platform_id)
-
-
-def check_route(process: Process, settings: Settings) -> None:
-    """Refuse what this release cannot carry, before anything is opened."""
-    sink = process.sink
-    if sink.connection_ref != EMBEDDED or sink.cluster is not None:
-        raise _unsupported(
-            f"The target connection {sink.connection_ref!r} is a ClickHouse server or cluster; this release publishes "
-            "to the embedded engine only.",
-            "Set sink.connection_ref to embedded.",
-        )
-    if sink.staging_database not in (None, sink.database):
-        raise _unsupported("Candidates stand in the target's own database.", "Leave sink.staging out.")
-    if sink.lineage:
-        raise _unsupported("Lineage columns are not available in this release.", "Set sink.options.lineage to false.")
-    if not settings.ledger_url.startswith("sqlite://"):
-        raise DponeError(
-            ErrorCode.REQUEST_INVALID,
-            "This kind of ledger is not available in this release.",
-            next="Use --ledger sqlite:///absolute/path/ledger.sqlite",
-        )
+    if is_embedded(process):
+        return _embedded(settings, source, clock)
+    return _cluster(settings, process, source, clock)
 
 
 def source_of(process: Process, settings: Settings) -> Source:
     """The source that the manifest describes. Raises DponeError for one that is not complete or not bound."""
-    from ..connections.resolving import resolve
     from ..sources.registry import SourceRequest, open_source
 
     spec = process.source
@@ -127,23 +105,36 @@ def source_of(process: Process, settings: Settings) -> Source:
         extra_columns=extra,
         max_bytes=process.sink.max_source_bytes,
         schema=spec.table.schema if spec.table is not None else None,
-        connection=resolve(spec.connection_ref, settings.environ) if spec.connection_ref is not None else None,
+        connection=settings.connection(spec.connection_ref) if spec.connection_ref is not None else None,
     )
     return open_source(request)
 
 
-def _ports(settings: Settings, source: Source, ledger: EventLedger, marker: Marker, clock: Clock) -> Ports:
+def _embedded(settings: Settings, source: Source, clock: Clock) -> Composition:
     from ..clickhouse.embedded import EmbeddedPlatform
     from ..reader.process import ProcessReader
+    from .provisioning import embedded_folder, open_provisioned
 
+    ledger, marker = open_provisioned(settings.home, settings.ledger_url, clock)
     folder = embedded_folder(settings.home) / "data"
     platform: TargetPlatform = EmbeddedPlatform(folder)
     reader: Reader = ProcessReader(folder)
     ids: Ids = RandomIds()
-    return Ports(ledger, source, platform, reader, clock, ids)
+    return Composition(Ports(ledger, source, platform, reader, clock, ids), ledger, marker.platform_id)
 
 
-def _unsupported(what: str, next_: str) -> DponeError:
-    return DponeError(
-        ErrorCode.EVIDENCE_UNSUPPORTED, what, safe="Nothing was read or changed.", next=next_, exit_code=2
+def _cluster(settings: Settings, process: Process, source: Source, clock: Clock) -> Composition:
+    from ..authority.opening import open_cluster
+    from ..cluster.platform import ReplicatedPlatform
+    from ..reader.servers import ServerReader
+
+    sink = process.sink
+    if sink.cluster is None:
+        raise AssertionError("check_route demands a cluster")
+    connection = settings.connection(sink.connection_ref)
+    opened = open_cluster(settings, connection, sink.cluster.name, sink.database)
+    platform: TargetPlatform = ReplicatedPlatform(connection, opened.endpoints, opened.cluster, opened.platform_id)
+    reader: Reader = ServerReader(connection, opened.endpoints)
+    return Composition(
+        Ports(opened.ledger, source, platform, reader, clock, RandomIds()), opened.ledger, opened.platform_id
     )

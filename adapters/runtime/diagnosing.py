@@ -44,11 +44,9 @@ def diagnose_connections(processes: Iterable[Process], settings: Settings) -> tu
 
 
 def _connection(reference: str, kind: str, settings: Settings) -> Finding:
-    from ..connections.resolving import resolve
-
     try:
         driver = import_module(f"..connections.{kind}", __package__)
-        with driver.opened(resolve(reference, settings.environ)):
+        with driver.opened(settings.connection(reference)):
             return Finding("connection", "ok", f"{reference}: a {kind} server answers")
     except DponeError as error:
         return Finding("connection", "problem", error.what, error.next)

@@ -12,19 +12,23 @@ from ...domain.names import candidate_name, name_problem, predecessor_name
 from ...domain.steps import Request
 from .attempt import Invocation, Running
 from .claiming import preflight
-from .compose import Composer, check_route
+from .compose import Composer
 from .provisioning import embedded_folder, read_marker
+from .routes import check_route, is_embedded
 from .settings import Identity, Settings
 from .staging import source_metrics, target_metrics
 
 _UNKNOWN_GENERATION = "<generation>"
 _NEW_PLATFORM = "<minted by the first run>"
+_UNKNOWN_PLATFORM = "<read from the cluster>"
 
 
 def plan(process: Process, identity: Identity, settings: Settings) -> dict[str, Any]:
     """The plan from manifest and home alone; ``problem`` says what a run would refuse. Raises DponeError."""
-    marker = read_marker(embedded_folder(settings.home))
-    platform = marker.platform_id if marker is not None else _NEW_PLATFORM
+    marker = read_marker(embedded_folder(settings.home)) if is_embedded(process) else None
+    platform = _NEW_PLATFORM if is_embedded(process) else _UNKNOWN_PLATFORM
+    if marker is not None:
+        platform = marker.platform_id
     key = _key(process, identity, platform)
     form = semantic(process)
     planned: dict[str, Any] = {

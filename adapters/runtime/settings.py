@@ -7,12 +7,16 @@ import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from ... import __version__
 from ...domain.errors import DponeError, ErrorCode
 from ...domain.events import By
 from ...domain.identity import identity_problem
+
+if TYPE_CHECKING:
+    from ..connections.connection import Connection, Provider
 
 _TEXT_MAX = 200
 
@@ -21,7 +25,8 @@ _TEXT_MAX = 200
 class Settings:
     """Where things are, and who asks. ``ledger_option`` is what was typed, None when the default holds.
 
-    ``environ`` may hold passwords: it is for the providers of connections alone, and never shown.
+    ``environ`` may hold passwords: it is for the providers of connections alone, and never shown. ``provider`` is a
+    program's own, asked after those.
     """
 
     home: Path
@@ -30,6 +35,13 @@ class Settings:
     by: By
     revision: str | None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # connections are bound late, from this
+    provider: Provider | None = field(default=None, repr=False)
+
+    def connection(self, reference: str) -> Connection:
+        """The connection of this name, by the first provider that knows it. Raises DponeError."""
+        from ..connections.resolving import resolve
+
+        return resolve(reference, self.environ, self.provider)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,206 @@
+"""The whole route on real servers: load, replay, kill, heal, repeat. Every promise is read off the servers."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dpone.domain.operation import State
+
+from .route import TABLE, Route, lines_of, points_of
+
+FIRST, SECOND = 1, 2
+
+
+def opened(lines: Sequence[str]) -> int:
+    """How often the source was read."""
+    return sum(point.startswith("read#") and point.endswith(":before") for point in points_of(lines))
+
+
+def test_two_loads_and_their_replays(route: Route, tmp_path: Path) -> None:
+    first = route.run("r1")
+    assert first.code == 0, first
+    evidence = first.result["details"]["reconciliation_metrics"]["quality_replay"]
+    counted = {
+        "row_count": route.rows[FIRST],
+        "null_counts": {"amount": (route.rows[FIRST] + 6) // 7},
+        "distinct_counts": {"record_id": route.rows[FIRST]},
+    }
+    for where in ("source", "staged", "target"):
+        found = {name: evidence["acceptance"][where][name] for name in counted}
+        assert found == counted, where
+    assert all(gate["passed"] for gate in evidence["gates"])
+    route.check_settled("r1", FIRST)
+
+    again = route.run("r1")
+    assert (again.code, again.result["extracted_rows"], again.document["attempts"]) == (0, 0, 2)
+    assert again.result["details"]["reconciliation_metrics"]["quality_replay"]["replayed"] is True
+
+    route.write_source(SECOND)
+    second = route.acted(tmp_path / "second", "none", "r2")
+    assert second.code == 0, second
+    assert sum(point.startswith("swap#") for point in points_of(lines_of(tmp_path / "second"))) == 2
+    route.check_settled("r2", SECOND)
+    replaced = route.run("r1")
+    assert (replaced.code, replaced.result["error_code"]) == (1, "DPONE_REPLAY_QUALITY_EVIDENCE_MISMATCH")
+
+
+def test_a_replay_scans_nothing(route: Route) -> None:
+    assert route.run("r1").code == 0
+    before = [
+        replica.execute("SELECT value FROM system.events WHERE event = 'SelectedMarks'")
+        for replica in route.cluster.replicas
+    ]
+    assert route.run("r1").code == 0
+    after = [
+        replica.execute("SELECT value FROM system.events WHERE event = 'SelectedMarks'")
+        for replica in route.cluster.replicas
+    ]
+    assert after == before, "a replay selected marks of some MergeTree table"
+
+
+def test_a_gate_that_fails_publishes_nothing(route: Route) -> None:
+    assert route.run("r1").code == 0
+    manifest = route.sandbox.manifest.read_text()
+    route.sandbox.manifest.write_text(
+        manifest.replace('"id": "hash"', '"id": "many", "rows": 1000000').replace(
+            "typed_hash_reconciliation", "min_rows"
+        )
+    )
+    route.write_source(SECOND)
+    failed = route.run("r2")
+    assert (failed.code, failed.result["error_code"]) == (1, "DPONE_REPLAY_QUALITY_EVIDENCE_FAILED")
+    assert route.live() == [FIRST] * len(route.cluster.replicas)
+    assert "analytics" not in failed.err
+    route.sandbox.manifest.write_text(manifest)
+    corrected = route.run("r2")
+    assert corrected.code == 0, corrected
+    route.check_settled("r2", SECOND)
+
+
+POINTS = {
+    "first": (
+        "append OperationAdmitted+AttemptStarted+SlotOpened+SlotClaimed#1:after",
+        "create#1:before",
+        "create#1:after",
+        "fill#1:middle",
+        "fill#1:after",
+        "append SourceObserved+CandidateStaged#1:after",
+        "observe-candidate#1:after",
+        "append CapsuleWritten#1:after",
+        "append PublicationDispatched#1:after",
+        "swap#1:after",
+        "append CommitProven+GenerationPublished#1:after",
+    ),
+    "second": (
+        "append PublicationDispatched#1:before",
+        "append PublicationDispatched#1:after",
+        "swap#1:after",
+        "rename#1:before",
+        "rename#1:after",
+        "append CommitProven+GenerationPublished#1:before",
+        "append CommitProven+GenerationPublished#1:after",
+        "append TargetPending+ReaderGuardAcquired#1:after",
+        "observe-target#1:after",
+        "append TargetObserved#1:after",
+        "append ReceiptAccepted#1:after",
+        "append ReaderGuardReleased#1:after",
+        "append OperationCompleted+SlotVacated#1:before",
+        "append OperationCompleted+SlotVacated#1:after",
+    ),
+}
+KILLS = [pytest.param(name, point, id=f"{name}-{point}") for name, points in POINTS.items() for point in points]
+
+
+@pytest.mark.parametrize(("name", "point"), KILLS)
+def test_killed_here_the_same_command_finishes(name: str, point: str, route: Route, tmp_path: Path) -> None:
+    run_id, generation = "r1", FIRST
+    if name == "second":
+        assert route.run("r1").code == 0
+        route.write_source(SECOND)
+        run_id, generation = "r2", SECOND
+    killed = route.acted(tmp_path / "killed", f"kill@{point}", run_id)
+    if point not in points_of(lines_of(tmp_path / "killed")):
+        pytest.fail(f"the run never came to this point: {points_of(lines_of(tmp_path / 'killed'))}")
+    assert killed.code == -signal.SIGKILL
+    found = route.found(run_id)
+    staged = found is not None and found.operation.generation is not None and found.operation.generation.is_staged
+    done = found is not None and found.operation.state is State.COMPLETE
+    finished = route.acted(tmp_path / "finished", "none", run_id)
+    assert finished.code == 0, finished
+    assert opened(lines_of(tmp_path / "finished")) == (0 if staged or done else 1)
+    route.check_settled(run_id, generation)
+    _check_one_swap(route, tmp_path)
+
+
+def _check_one_swap(route: Route, folder: Path) -> None:
+    """On the first replica the target's name changed hands once, and never back."""
+    seen = [line for name in ("killed", "finished") for line in lines_of(folder / name) if line.startswith("live ")]
+    held = list(dict.fromkeys(seen))
+    joined = [line for index, line in enumerate(seen) if index == 0 or seen[index - 1] != line]
+    assert joined == held, f"a table came back: {seen}"
+    assert len(held) <= 2
+
+
+FAULTS = [
+    pytest.param(how, point, id=f"{how} at {point}")
+    for how in ("freeze", "end")
+    for point in (
+        "create#1:before",
+        "fill#1:middle",
+        "fill#1:after",
+        "append PublicationDispatched#1:before",
+        "append PublicationDispatched#1:after",
+        "swap#1:after",
+        "append TargetPending+ReaderGuardAcquired#1:after",
+        "observe-target#1:after",
+    )
+]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("how", "point"), FAULTS)
+def test_a_replica_stops_here_and_the_same_command_finishes_once_it_is_back(
+    how: str, point: str, number: int, breakable_route: Route, tmp_path: Path
+) -> None:
+    route = breakable_route
+    assert route.run("r1").code == 0
+    route.write_source(SECOND)
+    server = route.cluster.replicas[number - 1].process
+    assert server is not None
+    stopped = route.acted(tmp_path / "killed", f"{how}:{server.pid}@{point}", "r2")
+    assert point in points_of(lines_of(tmp_path / "killed")), stopped
+    if stopped.code != 0:
+        assert stopped.result["error_code"] == "DPONE_REPLAY_QUALITY_EVIDENCE_INCOMPLETE", stopped
+        assert stopped.details["cause"] in (
+            "DPONE_PUBLICATION_REPLICA_UNREACHABLE",
+            "DPONE_PUBLICATION_UNKNOWN",
+            "DPONE_REPLAY_QUALITY_EVIDENCE_REQUIRED",
+        )
+        assert "r2" in stopped.details["next"]
+    route.cluster.start()
+    finished = route.run("r2")
+    assert finished.code == 0, finished
+    route.check_settled("r2", SECOND)
+
+
+def test_a_replica_that_lost_everything_gets_the_new_generation_again(breakable_route: Route, tmp_path: Path) -> None:
+    route = breakable_route
+    assert route.run("r1").code == 0
+    route.write_source(SECOND)
+    killed = route.acted(tmp_path / "killed", "kill@append PublicationDispatched#1:after", "r2")
+    assert killed.code == -signal.SIGKILL
+    lost = route.cluster.replicas[1]
+    lost.kill()
+    lost.start(empty=True)
+    unmarked = route.run("r2")
+    assert unmarked.code == 2, unmarked
+    assert "replica_2" in unmarked.err
+    route.admit()
+    finished = route.run("r2")
+    assert finished.code == 0, finished
+    route.check_settled("r2", SECOND)
+    assert TABLE in route.names()[1]
