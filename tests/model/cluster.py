@@ -172,9 +172,12 @@ class Cluster(RuleBasedStateMachine):
     def meddle(self, replica: int, really: bool) -> None:
         """Somebody else puts a table of their own in the target's place, and where one is about to be dropped."""
         if really and self.world.ledger.slot.version > 2:
-            for name in (TARGET.table, *self.world.ledger.slot.retirements):
-                self.world.meddle(self._name(replica), name)
-                self._tell(f"meddled on {self._name(replica)}: {name}")
+            self.put_strangers_tables(replica)
+
+    def put_strangers_tables(self, replica: int) -> None:
+        for name in (TARGET.table, *self.world.ledger.slot.retirements):
+            self.world.meddle(self._name(replica), name)
+            self._tell(f"meddled on {self._name(replica)}: {name}")
 
     # ------------------------------------------------------------------------------------------------ promises
 

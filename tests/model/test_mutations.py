@@ -10,9 +10,9 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from .cluster import BEGINNING, Cluster
+from .cluster import BEGINNING, RUNNING_MAX, Cluster
 from .mutations import MUTATIONS
 
 SEARCH = settings(
@@ -72,15 +72,27 @@ class Owner(Cluster):
     def begin(self, given: dict[str, Any]) -> None:
         self.set_out(**given)
 
+    @precondition(lambda self: len(self._running()) < RUNNING_MAX)
+    @rule(key=st.sampled_from(["monday", "tuesday"]))
+    def wire(self, key: str) -> None:
+        """A process is wired to the replicas of this moment, and goes no further."""
+        self._start(key)
+
 
 class Stranger(Cluster):
     """Nothing but processes and somebody else."""
 
-    go_on = answer = late = decide = arm = wipe = change_inventory = None  # type: ignore[assignment]
+    go_on = answer = late = decide = arm = wipe = change_inventory = meddle = None  # type: ignore[assignment]
 
     @initialize(given=st.fixed_dictionaries(AT_THE_END))
     def begin(self, given: dict[str, Any]) -> None:
         self.set_out(**given)
+
+    @precondition(lambda self: self.world.ledger.slot.version > 2 and not self.world.meddled)
+    @rule(replica=st.integers(0, 1))
+    def come(self, replica: int) -> None:
+        """Their table appears, where the target is or where one is about to be dropped."""
+        self.put_strangers_tables(replica)
 
 
 WHERE: dict[str, type[RuleBasedStateMachine]] = {
