@@ -12,7 +12,7 @@ from typing import Final
 
 from scripts.flights import CHECKOUT
 
-from . import cluster, commands, ledger, loads, memory
+from . import cluster, commands, ledger, loads, memory, sources
 from .row import Row
 
 ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
@@ -21,9 +21,12 @@ ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
     "replay": commands.replay,
     "help": commands.help_text,
     "validate": commands.validate,
+    "validate-large": commands.validate_large,
     "ledger": ledger.appends,
     "rebuild": ledger.rebuild,
     "memory": memory.peaks,
+    "sources": sources.speed,
+    "sources-memory": sources.memory,
 }
 
 CLUSTER_ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {"moves": cluster.moves}

@@ -49,7 +49,7 @@ def staging(rounds: int) -> Iterator[Row]:
             timed(run_words(manifest, f"r{number}"), {"DPONE_HOME": str(home)})
             plain = timed([*_PLAIN, str(fresh("stage-plain")), str(data)])
             if number:
-                ratios.append(float(plain.out) / _staged_seconds(home))
+                ratios.append(float(plain.out) / staged_seconds(home))
         name = "10× source to staged evidence ÷ bare insert" + (", hash gate" if hashed else "")
         yield Row(name, "× rows/s", tuple(ratios), target, at_most=False)
 
@@ -105,7 +105,7 @@ def manifest_for(data: Path, *, hashed: bool = False) -> Path:
     return path
 
 
-def _staged_seconds(home: Path) -> float:
+def staged_seconds(home: Path) -> float:
     """From StagingOpened to GatesEvaluated, by the ledger's own times."""
     from dpone.domain.events import GatesEvaluated, StagingOpened
     from dpone.ledger.sqlite import sqlite_url
