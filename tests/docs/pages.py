@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,3 +131,12 @@ def missing(promised: tuple[str, ...], output: str) -> str | None:
 
 def _squeezed(line: str) -> str:
     return " ".join(line.split())
+
+
+def check_session(session: Sequence[tuple[Type, Outcome]]) -> None:
+    """Every command ended as the page says, and every promised line was there."""
+    for (typed, outcome), following in zip(session, [*[one for one, _ in session[1:]], None], strict=True):
+        told = following is not None and following.command == "echo $?"
+        assert outcome.exit_code == 0 or told, f"$ {typed.command}\n{outcome.output}"
+        absent = missing(typed.promised, outcome.output)
+        assert absent is None, f"$ {typed.command}\npromised and not seen: {absent}\n{outcome.output}"
