@@ -194,10 +194,12 @@ class TestTheInventory:
         check_world(scene.world)
 
     def test_the_slot_is_appended_to_where_it_was_looked_at_and_not_where_it_stands_by_now(self) -> None:
-        """The replica is excluded between the last look and the proof: a proof appended at the head speaks of it."""
+        """The replica is excluded while the last look is taken: a proof appended at the head would speak of it."""
         scene = scene_of()
         run = scene.start()
-        assert run.advance_to("append CommitProven")
+        assert run.advance_to("swap")
+        assert run.advance_to("look r3")
+        assert run.advance_to("look r3")
         assert owner.exclude(scene.world, "r3")
         run.finish()
         assert code(run) is None

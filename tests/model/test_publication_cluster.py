@@ -17,7 +17,7 @@ from .cluster import Cluster
 THOROUGH = os.environ.get("DPONE_TEST_PROFILE") == "thorough"
 
 Cluster.TestCase.settings = settings(
-    max_examples=int(os.environ.get("DPONE_TEST_EXAMPLES", "5000")) if THOROUGH else 400,
+    max_examples=int(os.environ.get("DPONE_TEST_EXAMPLES", "5000")) if THOROUGH else 300,
     stateful_step_count=50 if THOROUGH else 25,
     deadline=None,
     derandomize=not THOROUGH,
