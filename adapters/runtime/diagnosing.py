@@ -85,13 +85,14 @@ def _home(settings: Settings) -> Iterator[Finding]:
 def _ledger(settings: Settings) -> Iterator[Finding]:
     from ...ledger.store import open_ledger
 
+    shared = not settings.ledger_url.startswith("sqlite:")
     try:
-        marker = read_marker(embedded_folder(settings.home))
-        if marker is None:
+        marker = None if shared else read_marker(embedded_folder(settings.home))
+        if marker is None and not shared:
             yield Finding("ledger", "ok", "not there yet: the first run creates it")
             return
         with open_ledger(settings.ledger_url, create=False) as ledger:
-            belongs = ledger.ledger_id == marker.ledger_id
+            belongs = marker is None or ledger.ledger_id == marker.ledger_id
             events = ledger.position()
     except DponeError as error:
         yield Finding("ledger", "problem", error.what, error.next)
@@ -100,7 +101,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         fix = "Name the ledger that belongs to this home with --ledger."
         yield Finding("ledger", "problem", "The home's tables belong to another ledger.", fix)
         return
-    yield Finding("ledger", "ok", f"{events:,} events; it belongs to this home")
+    yield Finding("ledger", "ok", f"{events:,} events; {'shared' if shared else 'it belongs to this home'}")
 
 
 def _engine(settings: Settings) -> Iterator[Finding]:
