@@ -6,402 +6,86 @@ anything. Counts are whole numbers of at most 2**53 - 1; 64-bit sums, hashes, de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
-
-from .capsule import CapsuleCore
-from .identity import OperationKey
-from .quality import GateResult
-from .tables import Observation, TableDefinition, TableIdentity, TargetRef
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """What all events share: the moment, RFC 3339 in UTC."""
-
-    at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class By:
-    """Who acted: operating-system user, host name, product version."""
-
-    os_user: str
-    host: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """A person decided: the name and the reason that they gave, and the process that they typed it in."""
-
-    name: str
-    reason: str
-    by: By
-
-
-# -------------------------------------------------------------------------------------- the operation's own stream
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationAdmitted(Event):
-    """The operation exists: its key, the whole semantic configuration, and the replicas it speaks of."""
-
-    key: OperationKey
-    configuration: Mapping[str, Any]
-    configuration_digest: str
-    inventory: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptStarted(Event):
-    """A process took the operation on. ``attempt`` is its fence: higher than every earlier one."""
-
-    attempt: int
-    by: By
-    manifest_sha256: str | None
-    revision: str | None
-    task_id: str | None
-    map_index: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagingOpened(Event):
-    """Intent: one read of the source into one new table. Mints the generation, which is the load's id as well.
-
-    ``source_schema`` is the digest of the source's own ordered columns.
-    """
-
-    generation: str
-    attempt: int
-    candidate: str
-    definition: TableDefinition
-    source_schema: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceObserved(Event):
-    """Evidence: what the one read of the source yielded, and what the source was."""
-
-    generation: str
-    observation: Observation
-    fingerprint: Mapping[str, str | int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateStaged(Event):
-    """Evidence: the candidate is filled and synced. Rows are the server's own count, by replica."""
-
-    generation: str
-    candidate: str
-    rows: Mapping[str, int]
-    identities: Mapping[str, TableIdentity]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagingAbandoned(Event):
-    """The generation's candidate is incomplete or lost; its observations, gates and capsule are void."""
-
-    generation: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StagedObserved(Event):
-    """Evidence: the candidate as counted, by a reader process when a target observation is owed (the rehearsal)."""
-
-    generation: str
-    observation: Observation
-    replica: str
-    milliseconds: int
-    rehearsed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatesEvaluated(Event):
-    """The gates' verdicts over source and staged observations."""
-
-    generation: str
-    gates: tuple[GateResult, ...]
-    passed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapsuleWritten(Event):
-    """The sealed core. The two maxima are the proven worst cases of the finished envelope and the reader's reply."""
-
-    generation: str
-    core: CapsuleCore
-    core_digest: str
-    envelope_bytes_max: int
-    reply_bytes_max: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicationDispatched(Event):
-    """Intent: one swap statement to these replicas. ``predecessor`` is what each holds; empty: no table yet."""
-
-    generation: str
-    epoch: int
-    attempt: int
-    candidate: str
-    replicas: tuple[str, ...]
-    exchange: bool
-    predecessor: Mapping[str, TableIdentity]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicationFenced(Event):
-    """On replicas that had not swapped the new table was renamed, so that no earlier statement can succeed there."""
-
-    generation: str
-    epoch: int
-    attempt: int
-    candidate: str
-    replicas: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventoryReduced(Event):
-    """These replicas were excluded from the platform since: the operation does not speak of them any more."""
-
-    attempt: int
-    excluded: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitProven(Event):
-    """Evidence: every replica holds the new generation as the target and no statement can take it back."""
-
-    generation: str
-    attempt: int
-    identities: Mapping[str, TableIdentity]
-    sealed: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetPending(Event):
-    """Intent: the target is about to be observed under this guard."""
-
-    generation: str
-    attempt: int
-    guard: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetObserved(Event):
-    """Evidence: the target as counted. ``differences`` names what differs from the staged observation."""
-
-    generation: str
-    observation: Observation
-    replica: str
-    milliseconds: int
-    differences: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TargetObservationWaived(Event):
-    """The observation could not be taken and the manifest said warn_only."""
-
-    generation: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationAbandoned(Event):
-    """The observation ended without a result and its worker is certainly gone, or a person vouched for that."""
-
-    generation: str
-    guard: str
-    reason: str
-    review: Review | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptAccepted(Event):
-    """The live generation was validated by this attempt. A stored receipt never authorises a later success."""
-
-    receipt: str
-    attempt: int
-    generation: str
-    core_digest: str
-    identities: Mapping[str, TableIdentity]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationCompleted(Event):
-    """Done: evidence, receipt and guard release are all in the ledger."""
-
-    attempt: int
-    generation: str
-    receipt: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationFailed(Event):
-    """A gate, observation, value, size or schema truly failed. ``candidate``, if any, is kept for inspection."""
-
-    attempt: int
-    code: str
-    errors: tuple[str, ...]
-    candidate: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRetired(Event):
-    """Ended for good: displaced by a later run before it dispatched, or by a reviewed recovery.
-
-    ``live`` is the generation that the target holds then. Candidates and arms bear names that no statement knows.
-    """
-
-    reason: str
-    displaced_by: str | None
-    live: str | None
-    review: Review | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationReopened(Event):
-    """A new incarnation in the same stream, with the configuration that holds from here on."""
-
-    reason: str
-    configuration: Mapping[str, Any]
-    configuration_digest: str
-    changed: tuple[str, ...]
-    inventory: tuple[str, ...]
-    review: Review | None
-
-
-# ----------------------------------------------------------------------------------------------------- both streams
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderGuardReleased(Event):
-    """No reader of this operation is left. Stored in the operation's and in the slot's stream."""
-
-    guard: str
-    operation: str
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayValidated(Event):
-    """A completed operation was asked again and its generation is still live. Stored in both streams."""
-
-    operation: str
-    attempt: int
-    generation: str
-    receipt: str
-    core_digest: str
-    identities: Mapping[str, TableIdentity]
-
-
-# -------------------------------------------------------------------------------------------- the target's slot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotOpened(Event):
-    """The target is known to this ledger."""
-
-    target: TargetRef
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotClaimed(Event):
-    """One operation owns the target from here on."""
-
-    operation: str
-    dag_id: str
-    run_id: str
-    process: str
-    displaced: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderGuardAcquired(Event):
-    """A reader of this operation's attempt may be running."""
-
-    guard: str
-    operation: str
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderGuardTakenOver(Event):
-    """A later attempt of the same operation took over a guard whose reader nobody listens to any more."""
-
-    guard: str
-    operation: str
-    attempt: int
-    previous: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerationPublished(Event):
-    """A generation is proven live. ``sealed`` is the predecessor's new name, by replica."""
-
-    generation: str
-    operation: str
-    run_id: str
-    rows: int
-    definition: TableDefinition
-    identities: Mapping[str, TableIdentity]
-    sealed: Mapping[str, str]
-
-
-class Role(StrEnum):
-    """What a table to be dropped was."""
-
-    PREDECESSOR = "predecessor"
-    CANDIDATE = "candidate"
-    LEFTOVER = "leftover"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetirementOpened(Event):
-    """Intent: this table, by identity, is to be dropped. Never a part of any result."""
-
-    name: str
-    role: Role
-    generation: str
-    identities: Mapping[str, TableIdentity]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableRetired(Event):
-    """Evidence: the table is gone. ``dropped`` names the replicas where it was still there."""
-
-    name: str
-    dropped: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetirementDeferred(Event):
-    """The drop was refused, for example by a size limit. It stays open and blocks nothing."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotHeld(Event):
-    """A person stopped new claims of the target. Whoever owns it now goes on."""
-
-    review: Review
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotUnheld(Event):
-    """A person allowed claims again."""
-
-    review: Review
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotVacated(Event):
-    """The target is free for the next operation; ``live`` is the generation that it holds."""
-
-    operation: str
-    live: str | None
+from .event import By, Event, Review
+from .operation_events import (
+    AttemptStarted,
+    CandidateStaged,
+    CapsuleWritten,
+    CommitProven,
+    GatesEvaluated,
+    InventoryReduced,
+    ObservationAbandoned,
+    OperationAdmitted,
+    OperationCompleted,
+    OperationFailed,
+    OperationReopened,
+    OperationRetired,
+    PublicationDispatched,
+    PublicationFenced,
+    ReceiptAccepted,
+    SourceObserved,
+    StagedObserved,
+    StagingAbandoned,
+    StagingOpened,
+    TargetObservationWaived,
+    TargetObserved,
+    TargetPending,
+)
+from .slot_events import (
+    GenerationPublished,
+    ReaderGuardAcquired,
+    ReaderGuardReleased,
+    ReaderGuardTakenOver,
+    ReplayValidated,
+    RetirementDeferred,
+    RetirementOpened,
+    Role,
+    SlotClaimed,
+    SlotHeld,
+    SlotOpened,
+    SlotUnheld,
+    SlotVacated,
+    TableRetired,
+)
+
+__all__ = [
+    "AttemptStarted",
+    "By",
+    "CandidateStaged",
+    "CapsuleWritten",
+    "CommitProven",
+    "Event",
+    "GatesEvaluated",
+    "GenerationPublished",
+    "InventoryReduced",
+    "ObservationAbandoned",
+    "OperationAdmitted",
+    "OperationCompleted",
+    "OperationFailed",
+    "OperationReopened",
+    "OperationRetired",
+    "PublicationDispatched",
+    "PublicationFenced",
+    "ReaderGuardAcquired",
+    "ReaderGuardReleased",
+    "ReaderGuardTakenOver",
+    "ReceiptAccepted",
+    "ReplayValidated",
+    "RetirementDeferred",
+    "RetirementOpened",
+    "Review",
+    "Role",
+    "SlotClaimed",
+    "SlotHeld",
+    "SlotOpened",
+    "SlotUnheld",
+    "SlotVacated",
+    "SourceObserved",
+    "StagedObserved",
+    "StagingAbandoned",
+    "StagingOpened",
+    "TableRetired",
+    "TargetObservationWaived",
+    "TargetObserved",
+    "TargetPending",
+]

@@ -13,8 +13,8 @@ from typing import Any
 
 from .configuration import differences
 from .errors import DponeError, ErrorCode
-from .identity import OperationKey, operation_id
 from .events import Review
+from .identity import OperationKey, operation_id
 from .operation import BEFORE_DISPATCH, Operation, State
 from .slot import Holder, TargetSlot, displaceable
 

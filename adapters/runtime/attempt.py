@@ -13,8 +13,9 @@ from ...domain import operation as operations
 from ...domain import slot as slots
 from ...domain.errors import AppendConflict, DponeError, ErrorCode, IllegalTransition, ReaderFailed
 from ...domain.events import By, Event
+from ...domain.generation import Generation, Publication
 from ...domain.identity import operation_id, slot_id
-from ...domain.operation import Generation, Operation, Publication
+from ...domain.operation import Operation
 from ...domain.ports import Clock, Ids, Ledger, Reader, Source, StreamAppend, TargetPlatform
 from ...domain.publication import Expectation
 from ...domain.slot import TargetSlot
