@@ -29,7 +29,7 @@ _COMMANDS = {
     "schema": ("schema", "Print the JSON Schema of a manifest kind."),
     "doctor": ("doctor", "Check this installation: versions, home, ledger, engine, reader process."),
     "platform": ("platform", "Let a cluster hold targets: provision, attest, admit, exclude, revoke, adopt, status."),
-    "ops": ("ops", "Look at operations: list, show, explain."),
+    "ops": ("ops", "Look at operations and decide: list, explain, resume, reopen, retire, hold, rollback, …"),
     "audit": ("audit", "Verify the ledger."),
     "ledger": ("ledger", "Keep the ledger's store: status, migrate, restore."),
 }

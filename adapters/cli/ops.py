@@ -1,4 +1,7 @@
-"""``dpone ops``: what operations exist, what happened, what the same command would do next."""
+"""``dpone ops``: what operations exist, what happened, what the same command would do next; and what may be decided.
+
+The commands that only look are here. Each of the others is in a module of its own, imported when it is used.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,9 +21,43 @@ if TYPE_CHECKING:
     from ..runtime.lookup import Found
 
 
-@click.group(short_help="Look at operations.")
+_LATER = {
+    "resume": ("ops_resume", "Continue an operation from the ledger alone."),
+    "reopen": ("ops_reopen", "Let a finished operation load anew."),
+    "hold": ("ops_hold", "Stop new loads of a target."),
+    "unhold": ("ops_hold", "Allow loads of a target again."),
+    "release-guard": ("ops_decide", "Give up a reader's guard."),
+    "retire": ("ops_decide", "End an operation that cannot go on."),
+    "rollback": ("ops_rollback", "Publish a kept generation again, as a new one."),
+    "sweep": ("ops_sweep", "Drop what the ledger proves to be unused."),
+}
+
+
+class OperationsGroup(click.Group):
+    """Commands of this module, and those that are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.commands, *_LATER]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _LATER:
+            return super().get_command(ctx, name)
+        module = import_module(f".{_LATER[name][0]}", __package__)
+        command: click.Command = getattr(module, name.replace("-", "_"))
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        here = [(name, command.get_short_help_str()) for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl([*here, *((name, short) for name, (_, short) in _LATER.items())])
+
+
+@click.group(cls=OperationsGroup, short_help="Look at operations, and decide about them.")
 def ops() -> None:
-    """Look at operations: from the ledger alone, changing nothing."""
+    """Look at operations, from the ledger alone, changing nothing; and decide what becomes of one or of a target.
+
+    Every decision is an event with a name and a reason.
+    """
 
 
 @ops.command("list", short_help="Every operation, its state, and the tables it left.")

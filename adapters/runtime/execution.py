@@ -39,7 +39,7 @@ class Execution:
     """What is known so far; :meth:`document` may be asked at any moment, also from an interruption."""
 
     manifest: str
-    manifest_sha256: str
+    manifest_sha256: str | None
     process: Process
     identity: Identity
     settings: Settings

@@ -239,8 +239,8 @@ def _record_ledger(points: Points) -> None:
     """Wrap where the ledger is opened, so that provisioning's own appends and its marker file are points as well."""
     open_ledger, write_marker = store.open_ledger, provisioning._write_marker
 
-    def opened(url: str, *, create: bool) -> store.EventLedger:
-        ledger = points.around("open-ledger", lambda: open_ledger(url, create=create))
+    def opened(url: str, *, create: bool, **rest: Any) -> store.EventLedger:
+        ledger = points.around("open-ledger", lambda: open_ledger(url, create=create, **rest))
         append = ledger.append
 
         def appended(appends: Sequence[StreamAppend]) -> None:
