@@ -22,12 +22,14 @@ class Manifest:
     """A manifest's processes, all of them valid, in the order they were written.
 
     ``sha256`` is the hexadecimal digest of the file; of a folder flow, over the digests of the file and its fragments.
+    ``flow_id`` is a flow's ``metadata.id``, None for a batch.
     """
 
     path: Path
     kind: str
     sha256: str
     processes: tuple[Process, ...]
+    flow_id: str | None = None
 
     def select(self, selector: str | None) -> Process:
         """The process that a selector names, or the only one.
@@ -78,6 +80,7 @@ def load_manifest(path: Path) -> Manifest:
         kind=reading.kind,
         sha256=reading.sha256(),
         processes=tuple(process(item.fields, reading.folder, item.label) for item in found),
+        flow_id=reading.flow_id,
     )
 
 

@@ -43,6 +43,7 @@ class Reading:
         self.path = path
         self.folder = path.absolute().parent
         self.kind = ""
+        self.flow_id: str | None = None
         self.problems: list[Problem] = []
         self.digests: list[str] = []
 
@@ -134,6 +135,7 @@ class Reading:
         flow = self._load(document, grammar.FlowShape())
         if flow is None:
             return []
+        self.flow_id = flow["metadata"]["id"]
         found = self._listed(document, flow)
         room = FRAGMENT_BYTES_MAX
         for index, fragment in enumerate(flow.get("fragments", ())):
