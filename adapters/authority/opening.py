@@ -70,10 +70,11 @@ def require_shared(url: str) -> None:
 
 
 def open_shared(settings: Settings, create: bool) -> EventLedger:
-    """The ledger of the settings. Raises LedgerFailed."""
+    """The ledger of the settings, its connection (if it has one) bound by their providers. Raises LedgerFailed."""
     from ...ledger.store import open_ledger
+    from ..connections.sql import connect_by
 
-    return open_ledger(settings.ledger_url, create=create)
+    return open_ledger(settings.ledger_url, create=create, connect=connect_by(settings))
 
 
 def drift(connection: Connection, platform: Platform, marker: Marker) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dpone.domain import event_table, quality, tables
 from dpone.domain import events as e
 from dpone.domain.errors import ErrorCode
 from dpone.domain.identity import OperationKey
+from dpone.domain.platform_events import AdmittedReplica
 
 from .pages import plain, table
 
@@ -23,7 +24,7 @@ _SECTIONS = (
     ("The target slot's stream", event_table.SLOT_EVENTS),
     ("The platform's stream", event_table.PLATFORM_EVENTS),
 )
-_INSIDE_EVENTS = (e.By, e.Role, OperationKey, tables.TargetRef, tables.TableDefinition, tables.Column)
+_INSIDE_EVENTS = (e.By, e.Role, OperationKey, tables.TargetRef, tables.TableDefinition, tables.Column, AdmittedReplica)
 _EVIDENCE = (tables.TableIdentity, tables.Observation, quality.GateResult)
 _CAPSULE = (
     capsules.Capsule,

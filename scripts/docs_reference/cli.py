@@ -59,5 +59,7 @@ def _meaning(name: str) -> str:
 _ARGUMENTS = {
     "manifest": "The manifest's file.",
     "operation": "The operation's id, or at least 8 characters of it that no other operation begins with.",
+    "replica": "A replica's name: its `{replica}` macro.",
+    "table": "The target, with its database.",
     "kind": "A kind of manifest: `batch`, `flow` or `flow-fragment`.",
 }

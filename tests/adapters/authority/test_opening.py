@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dpone.adapters.authority.marker import DATABASE
-from dpone.adapters.authority.opening import _strangers, open_cluster
+from dpone.adapters.authority.opening import _strangers, drift, open_cluster
 from dpone.adapters.authority.topology import Member
 from dpone.domain.errors import ErrorCode
 
@@ -91,21 +91,15 @@ def test_servers_that_came_or_moved_are_drift(owner: Owner) -> None:
     ]
 
 
-def test_a_server_that_calls_itself_something_else_is_drift(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_calls_itself_something_else_is_drift(owner: Owner) -> None:
     owner.ready()
-    server = owner.cluster.replicas[1]
-    config = server.folder / "config.xml"
-    text = config.read_text()
-    server.kill()
-    config.write_text(text.replace("<replica>replica_2</replica>", "<replica>renamed</replica>"))
-    with monkeypatch.context() as patched:
-        patched.setattr(type(server), "prepare", lambda _: None)  # which would write the configuration anew
-        server.start()
-    try:
-        with refused(owner, ErrorCode.NOT_ADMITTED, "admitted as replica_2", "something else"):
-            owner.opened()
-    finally:
-        server.kill()
+    platform, marker = owner.platform(), owner.markers()["replica_1"][0]
+    assert drift(owner.connection, platform, marker) == ()
+    before = replace(platform.admitted["replica_2"], name="before")
+    renamed = replace(platform, admitted={"replica_1": platform.admitted["replica_1"], "before": before})
+    assert drift(owner.connection, renamed, marker) == (
+        "The server admitted as before calls itself something else now.",
+    )
 
 
 def test_status_is_one_row_a_replica_and_shows_no_place(owner: Owner) -> None:
