@@ -47,7 +47,7 @@ class ServerSql:
             except errors.ServerException as error:
                 self._drop()
                 raise SqlFailed(int(error.code), exists="Node exists" in str(error)) from None
-            except (errors.Error, OSError, EOFError) as error:
+            except (errors.Error, OSError, EOFError):
                 self._drop()
                 raise SqlFailed(None) from None
             except BaseException:
