@@ -32,9 +32,9 @@ def timeline(events: Sequence[e.Event]) -> tuple[Line, ...]:
         if isinstance(event, e.AttemptStarted) and _was_interrupted(operation, events[index - 1]):
             lines.append(_line("broken", "interrupted", _ended(operation), events, event, operation.attempt, at=""))
         operation = evolve(operation, event)
-        shown = _shown(event, operation)
-        if shown is not None:
-            mark, title, text = shown
+        told = shown(event, operation)
+        if told is not None:
+            mark, title, text = told
             lines.append(_line(mark, title, text, events, event, operation.attempt))
     return tuple(lines)
 
@@ -107,7 +107,8 @@ def _moment(at: str) -> datetime:
     return datetime.fromisoformat(at)
 
 
-def _shown(event: e.Event, operation: Operation) -> tuple[str, str, str] | None:
+def shown(event: e.Event, operation: Operation) -> tuple[str, str, str] | None:
+    """Mark, title and text of an event's line; None for one without a line. ``operation`` is as it is afterwards."""
     match event:
         case e.OperationAdmitted():
             return "done", "admitted", f"{len(event.inventory)} replica{_s(len(event.inventory))}"

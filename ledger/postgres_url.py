@@ -58,7 +58,7 @@ class Place:
         return f"{database}/{self.schema}" if database else f"in schema {self.schema}"
 
 
-def parse(rest: str) -> Place:
+def parse(rest: str, default_schema: str = DEFAULT_SCHEMA) -> Place:
     """What follows ``postgresql://``. Raises LedgerFailed (REQUEST_INVALID), quoting nothing."""
     from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict
@@ -68,7 +68,7 @@ def parse(rest: str) -> Place:
         given = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except ValueError as error:
         raise refused("what follows the question mark is not a list of name=value") from error
-    schema = _checked(given)
+    schema = _checked(given, default_schema)
     ours = urlencode([pair for pair in given if pair[0] != "schema"], quote_via=quote)
     try:
         parameters = conninfo_to_dict(f"postgresql://{path}?{ours}" if ours else f"postgresql://{path}")
@@ -79,13 +79,13 @@ def parse(rest: str) -> Place:
     return Place(parameters, schema)
 
 
-def _checked(given: list[tuple[str, str]]) -> str:
+def _checked(given: list[tuple[str, str]], default_schema: str) -> str:
     names = [name for name, _ in given]
     if len(set(names)) != len(names):
         raise refused("a parameter stands twice in it")
     if not set(names) <= _ALLOWED:
         raise refused("it has a parameter that is not allowed")
-    schema = dict(given).get("schema", DEFAULT_SCHEMA)
+    schema = dict(given).get("schema", default_schema)
     if not _SCHEMA.fullmatch(schema) or schema == "information_schema":
         raise refused("its schema is not lower-case letters, digits and _, at most 63 of them")
     return schema

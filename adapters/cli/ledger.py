@@ -10,6 +10,7 @@ import click
 
 from ...domain.errors import DponeError, ErrorCode
 from ...domain.identity import identity_problem
+from .ledger_project import project, rebuild
 from .output import format_option, ledger_option, print_failure, print_result, write
 
 if TYPE_CHECKING:
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 @click.group(short_help="Keep the ledger's store.")
 def ledger() -> None:
-    """Keep the ledger's store: status, migrate, restore."""
+    """Keep the ledger's store: status, migrate, restore; and its projections: project, rebuild."""
+
+
+for _command in (project, rebuild):
+    ledger.add_command(_command)
 
 
 @ledger.command("status", short_help="Which ledger this is, and who answers to it.")
