@@ -102,6 +102,13 @@ def test_a_server_that_calls_itself_something_else_is_drift(owner: Owner) -> Non
     )
 
 
+def test_a_server_that_nobody_admitted_is_drift(owner: Owner) -> None:
+    owner.ready()
+    platform, marker = owner.platform(), owner.markers()["replica_1"][0]
+    alone = replace(platform, admitted={"replica_1": platform.admitted["replica_1"]})
+    assert drift(owner.connection, alone, marker) == ("Server number 2 of the cluster is not admitted.",)
+
+
 def test_status_is_one_row_a_replica_and_shows_no_place(owner: Owner) -> None:
     owner.ready().exclude("replica_2")
     owner.cluster.replicas[1].kill()
