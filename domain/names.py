@@ -12,6 +12,7 @@ from .limits import TABLE_NAME_BYTES_MAX
 
 _PREFIX = "__dpone_"
 _GENERATION = re.compile(r"__dpone_.*_([0-9a-f]{32})_[acpr][a-z0-9_]*", re.DOTALL)
+_RETIRED = re.compile(r"_retired_[0-9]+\Z")
 _FENCE_DIGITS = 12
 
 
@@ -57,6 +58,16 @@ def is_candidate_name(name: str, table: str, generation: str) -> bool:
     """Whether a swap of this generation could still use the name (candidates and arms)."""
     prefix = generation_prefix(table, generation)
     return name.startswith((f"{prefix}c", f"{prefix}a"))
+
+
+def retired_name(name: str, fence: int) -> str:
+    """Where attempt ``fence`` of a reviewed recovery puts a candidate or arm: no statement ever names it."""
+    return f"{name}_retired_{fence}"
+
+
+def is_retired_name(name: str) -> bool:
+    """Whether a reviewed recovery put the table aside."""
+    return _RETIRED.search(name) is not None
 
 
 def name_problem(table: str) -> str | None:
