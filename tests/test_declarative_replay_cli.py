@@ -150,16 +150,23 @@ def test_validate_and_plan_understand_the_example(manifest: Path, selector: str,
     assert (code, item["semantic_digest"]) == (0, validated["result"]["items"][0]["semantic_digest"])
     assert item["read"].startswith("clickhouse: records")
     assert item["observe"]["of"] == ["source", "staged", "target"]
-    assert "replay_target" in item["problem"], "what is missing for a run is said"
+    assert "ledger must be shared" in item["problem"], "what is missing for a run is said"
 
 
 @BOTH
-def test_without_a_cluster_route_the_run_ends_before_anything_is_touched(
-    manifest: Path, selector: str, command: Command, tmp_path: Path
+@pytest.mark.parametrize(
+    ("ledger", "code", "said"),
+    [
+        ([], "DPONE_LEDGER_NOT_SHARED", "keeper://"),
+        (["--ledger", "keeper://127.0.0.1:1/dpone"], "DPONE_CONNECTION_NOT_FOUND", "DPONE_CONN_REPLAY_TARGET_HOST"),
+    ],
+)
+def test_what_a_cluster_needs_and_lacks_is_said_before_anything_is_touched(
+    manifest: Path, selector: str, ledger: list[str], code: str, said: str, command: Command, tmp_path: Path
 ) -> None:
-    code, document, diagnostic = command(*run_words(manifest, selector))
-    assert (code, document["result"]["error_code"]) == (2, "DPONE_REPLAY_QUALITY_EVIDENCE_UNSUPPORTED")
-    assert "replay_target" in diagnostic
+    ended, document, diagnostic = command(*run_words(manifest, selector), *ledger)
+    assert (ended, document["result"]["error_code"]) == (2, code)
+    assert said in diagnostic
     assert not (tmp_path / "home").exists()
 
 
