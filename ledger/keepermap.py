@@ -135,6 +135,7 @@ class KeeperMapRecorder(ApplicationRecorder):
             raise ReplyLost from error
         taken = found.pop(layout.log_key(first), None)
         if taken is not None and taken.insert_id == token:
+            self._order.grew(first + len(keys) - 1)
             return first
         own = [row.position - keys.index(key) for key, row in found.items() if row.insert_id == token]
         if own:
