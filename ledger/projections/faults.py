@@ -23,7 +23,9 @@ class ProjectionFailed(DponeError):
 
 def refused(problem: str) -> ProjectionFailed:
     """The URL cannot be meant. It is not quoted: it could hold a password."""
-    return ProjectionFailed(ErrorCode.REQUEST_INVALID, f"The projection's URL is wrong: {problem}.", next=_FORM)
+    return ProjectionFailed(
+        ErrorCode.REQUEST_INVALID, f"The projection's URL is wrong: {problem}.", safe="Nothing was changed.", next=_FORM
+    )
 
 
 def unreachable(name: str) -> ProjectionFailed:

@@ -105,8 +105,9 @@ class SqliteTarget:
             raise read_only(self.name) from None
         except OSError:
             raise unreachable(self.name) from None
-        with self._opened() as connection:
-            connection.execute("PRAGMA journal_mode=WAL")  # who reads keeps nobody from writing
+        if self._path.stat().st_size == 0:  # whatever else stands there is not ours to change
+            with self._opened() as connection:
+                connection.execute("PRAGMA journal_mode=WAL")  # who reads keeps nobody from writing
 
 
 class _Kept:
