@@ -376,13 +376,19 @@ def _failed_for_good(operation: Operation) -> DponeError:
 
 def _succeeded(slot: TargetSlot) -> DponeError:
     live = slot.live
-    named = "nothing" if live is None else f"generation {live.generation[:8]} of run {live.run_id}"
+    if live is None:
+        named = "nothing"
+    elif live.adopted:
+        named = "a table that was adopted"
+    else:
+        named = f"generation {live.generation[:8]} of run {live.run_id}"
+    successor = live if live is not None and not live.adopted else None
     return DponeError(
         ErrorCode.EVIDENCE_MISMATCH,
         f"The run completed, but its generation is no longer live: the target {slot.target} now holds {named}.",
         safe="Nothing was read or changed; the later generation is untouched.",
-        next=f"dpone ops explain {live.operation}" if live is not None else None,
-        known={"successor": {"operation_id": live.operation, "run_id": live.run_id}} if live is not None else {},
+        next=f"dpone ops explain {successor.operation}" if successor is not None else None,
+        known={"successor": {"operation_id": successor.operation, "run_id": successor.run_id}} if successor else {},
     )
 
 

@@ -9,6 +9,7 @@ from ...domain.configuration import from_semantic
 from ...domain.errors import AppendConflict, DponeError, EngineFailed, ErrorCode
 from ...domain.operation import State
 from ...domain.ports import StreamAppend
+from ...domain.process import Process
 from ...domain.slot import Live
 from ...domain.steps import Claim, WorkOff
 from ...domain.tables import ReplicaLook, TableIdentity
@@ -143,11 +144,22 @@ def _preflight(running: Running) -> None:
         )
     admitted = running.admitted
     looks = tuple(look for look in running.ports.platform.look(key.target) if look.replica in admitted)
-    check_live(looks, str(key.target), key.table, running.slot.live)
+    check_live(looks, str(key.target), key.table, running.slot.live, adopting(process))
 
 
-def check_live(looks: tuple[ReplicaLook, ...], target: str, table: str, live: Live | None) -> None:
-    """Refuse a target that holds anything but what this ledger proved."""
+def adopting(process: Process) -> str | None:
+    """The command that lets a target be what all replicas show; None on the embedded engine, which has none."""
+    sink = process.sink
+    if sink.cluster is None:
+        return None
+    which = f"--connection {sink.connection_ref} --cluster {sink.cluster.name}"
+    return f"dpone platform adopt {sink.database}.{sink.table} {which} --reviewed-by NAME --reason TEXT"
+
+
+def check_live(
+    looks: tuple[ReplicaLook, ...], target: str, table: str, live: Live | None, adopt: str | None = None
+) -> None:
+    """Refuse a target that holds anything but what this ledger proved. ``adopt`` is the command that would allow it."""
     for look in looks:
         if not look.reachable:
             raise EngineFailed(
@@ -157,12 +169,14 @@ def check_live(looks: tuple[ReplicaLook, ...], target: str, table: str, live: Li
                 next="Repeat the same command once it does.",
             )
         expected = live.identities.get(look.replica) if live is not None else None
-        problem = _live_problem(look.tables.get(table), expected, target)
+        problem = _live_problem(look.tables.get(table), expected, target, adopt)
         if problem is not None:
             raise problem
 
 
-def _live_problem(found: TableIdentity | None, expected: TableIdentity | None, target: str) -> DponeError | None:
+def _live_problem(
+    found: TableIdentity | None, expected: TableIdentity | None, target: str, adopt: str | None
+) -> DponeError | None:
     if found == expected:
         return None
     if expected is None:
@@ -170,21 +184,22 @@ def _live_problem(found: TableIdentity | None, expected: TableIdentity | None, t
             ErrorCode.NOT_ADMITTED,
             f"The table {target} exists, but this ledger did not publish it.",
             safe="Nothing was read or changed; the table is untouched.",
-            next="Choose another table name, or move that table away yourself.",
+            next=adopt or "Choose another table name, or move that table away yourself.",
         )
     if found is None:
-        return _foreign(f"The table {target} is gone, though this ledger published it.")
+        return _foreign(f"The table {target} is gone, though this ledger published it.", adopt)
     if found.id == expected.id:
-        return _foreign(f"The table {target} was altered since it was published (columns, sorting key or engine).")
-    return _foreign(f"The table {target} was replaced by one that this ledger does not know.")
+        what = f"The table {target} was altered since it was published (columns, sorting key or engine)."
+        return _foreign(what, adopt)
+    return _foreign(f"The table {target} was replaced by one that this ledger does not know.", adopt)
 
 
-def _foreign(what: str) -> DponeError:
+def _foreign(what: str, adopt: str | None) -> DponeError:
     return DponeError(
         ErrorCode.FOREIGN_TARGET,
         what,
         safe="Nothing was read or changed; every table is as it was found.",
-        next="Put the published table back under its name, then repeat the same command.",
+        next=adopt or "Put the published table back under its name, then repeat the same command.",
     )
 
 

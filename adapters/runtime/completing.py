@@ -89,6 +89,7 @@ def _retirements(running: Running) -> list[e.Event]:
             identities={replica: kept.identities[replica] for replica, held in kept.names.items() if held == name},
         )
         for kept in surplus
+        if not kept.adopted  # somebody else made it: only a person drops it
         for name in sorted(set(kept.names.values()))
     ]
 

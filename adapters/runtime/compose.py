@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from ...domain.configuration import Process
 from ...domain.ports import Clock, Ids, Progress, Reader, Source, SourceReading, TargetPlatform
-from ...domain.tables import Column, Metrics
+from ...domain.tables import Column, Metrics, TargetRef
 from .attempt import Ports
-from .routes import check_route, is_embedded
+from .routes import check_route, is_embedded, kept_name
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -83,9 +83,26 @@ def compose(settings: Settings, process: Process) -> Composition:
     check_route(process, settings)
     source = DeferredSource(lambda: source_of(process, settings))
     clock = SystemClock()
+    composition = (
+        _embedded(settings, source, clock) if is_embedded(process) else _cluster(settings, process, source, clock)
+    )
+    kept = kept_name(process)
+    if kept is not None:
+        composition.ports = replace(composition.ports, source=_kept(settings, process, kept, composition))
+    return composition
+
+
+def _kept(settings: Settings, process: Process, name: str, composition: Composition) -> Source:
+    """A generation that the target's slot keeps: a rollback's source. Read from where the target is."""
+    from .kept_source import KeptSource, embedded_rows, server_rows
+
+    sink, platform = process.sink, composition.ports.platform
+    target = TargetRef(composition.platform_id, sink.database, sink.table)
     if is_embedded(process):
-        return _embedded(settings, source, clock)
-    return _cluster(settings, process, source, clock)
+        rows = embedded_rows(platform, sink.database, name)
+    else:
+        rows = server_rows(settings.connection(sink.connection_ref), sink.database, name)
+    return KeptSource(composition.ledger, platform, target, name, rows)
 
 
 def source_of(process: Process, settings: Settings) -> Source:

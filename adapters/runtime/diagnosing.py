@@ -84,6 +84,7 @@ def _home(settings: Settings) -> Iterator[Finding]:
 
 def _ledger(settings: Settings) -> Iterator[Finding]:
     from ...ledger.store import open_ledger
+    from ..connections.sql import connect_by
 
     shared = not settings.ledger_url.startswith("sqlite:")
     try:
@@ -91,7 +92,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         if marker is None and not shared:
             yield Finding("ledger", "ok", "not there yet: the first run creates it")
             return
-        with open_ledger(settings.ledger_url, create=False) as ledger:
+        with open_ledger(settings.ledger_url, create=False, connect=connect_by(settings)) as ledger:
             belongs = marker is None or ledger.ledger_id == marker.ledger_id
             events = ledger.position()
     except DponeError as error:

@@ -114,22 +114,25 @@ def running(composition: Composition, found: Found, settings: Settings, reporter
 
 @dataclass(slots=True)
 class Resumption(Execution):
-    """A recorded operation, taken on like the command that began it."""
+    """An operation that no manifest describes, taken on like the command that began it. ``words`` are that command's,
+    after ``dpone``."""
 
-    operation_id: str = ""
+    words: tuple[str, ...] = ()
 
     @property
     def same_command(self) -> str:
         """The command that continues this operation."""
-        return shlex.join(["dpone", "ops", "resume", self.operation_id, *self._ledger_words()])
+        return shlex.join(["dpone", *self.words, *self._ledger_words()])
 
     def _asked(self) -> Asked:
         identity = self.identity
         return Asked(process=self.process.name, dag_id=identity.dag_id, run_id=identity.run_id)
 
 
-def resumption(found: Found, settings: Settings, composer: Composer, reporter: Reporter) -> Resumption:
-    """What continues a recorded operation."""
+def resumption(
+    found: Found, settings: Settings, composer: Composer, reporter: Reporter, words: tuple[str, ...] = ()
+) -> Resumption:
+    """What continues a recorded operation. ``words``: as for :class:`Resumption`; default ``ops resume``."""
     key, task = recorded_key(found.operation), found.task
     return Resumption(
         manifest="",
@@ -144,7 +147,7 @@ def resumption(found: Found, settings: Settings, composer: Composer, reporter: R
         settings=settings,
         composer=checked(composer, key),
         reporter=reporter,
-        operation_id=str(found.stream),
+        words=words or ("ops", "resume", str(found.stream)),
     )
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from ...domain.configuration import EMBEDDED, Process
+from ...domain.configuration import EMBEDDED, Process, SourceType
 from ...domain.errors import DponeError, ErrorCode
+from ...domain.names import generation_of
 from .settings import Settings
 
 
 def is_embedded(process: Process) -> bool:
     """Whether the target is the engine in this process."""
     return process.sink.connection_ref == EMBEDDED
+
+
+def kept_name(process: Process) -> str | None:
+    """The table beside the target that the process reads, when it is a rollback; None for every other process."""
+    source, sink = process.source, process.sink
+    if source.type is not SourceType.CLICKHOUSE or source.table is None:
+        return None
+    beside = source.connection_ref == sink.connection_ref and source.table.schema == sink.database
+    return source.table.name if beside and generation_of(source.table.name) is not None else None
 
 
 def check_route(process: Process, settings: Settings) -> None:

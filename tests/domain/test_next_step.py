@@ -191,6 +191,11 @@ class TestTheSameCommandAgain:
             ErrorCode.EVIDENCE_MISMATCH, "tuesday", str(operation_id(x.NEXT_RUN))
         )
 
+    def test_complete_after_an_adoption_is_a_mismatch_that_says_so(self) -> None:
+        adopted = (*x.DONE, x.adopted("embedded"))
+        refused = given(*x.UNTIL[State.COMPLETE], slot=adopted).when_asked()
+        refused.then_refused(ErrorCode.EVIDENCE_MISMATCH, "a table that was adopted")
+
     def test_complete_while_a_successor_holds_the_slot_is_blocked(self) -> None:
         held = given(*x.UNTIL[State.COMPLETE], slot=(*x.DONE, x.claimed(x.NEXT_RUN)), holder=x.UNTIL[State.STAGED])
         held.when_asked().then_refused(ErrorCode.TARGET_BLOCKED, "tuesday", "STAGED")

@@ -81,6 +81,30 @@ def test_a_gate_that_fails_publishes_nothing(route: Route) -> None:
     route.check_settled("r2", SECOND)
 
 
+def test_a_table_of_somebody_else_is_published_over_once_it_was_adopted_and_never_dropped(route: Route) -> None:
+    route.cluster.execute(
+        f"CREATE TABLE {route.database}.{TABLE} ON CLUSTER {route.cluster.name} "
+        "(record_id UInt64, generation UInt8, amount Nullable(Float64)) "
+        f"ENGINE = ReplicatedMergeTree('/somebody/{route.database}', '{{replica}}') ORDER BY record_id"
+    )
+    route.write_manifest(strategy={"mode": "full_refresh", "keep_generations": 0})
+    refused = route.run("r1")
+    assert (refused.code, refused.result["error_code"]) == (2, "DPONE_PUBLICATION_NOT_ADMITTED")
+    typed = refused.details["next"].replace("NAME", "Ada").replace("TEXT", "ours").split()
+    assert typed[:3] == ["dpone", "platform", "adopt"]
+    adopted = route.sandbox.dpone(*typed[1:])
+    assert adopted.code == 0, adopted
+    for number, run_id in enumerate(("r1", "r2", "r3"), start=1):
+        route.write_source(number)
+        done = route.run(run_id)
+        assert done.code == 0, done
+        route.check_settled(run_id, number)
+    paths = f"SELECT zookeeper_path FROM system.replicas WHERE database = '{route.database}'"
+    for replica in route.cluster.replicas:
+        assert (f"/somebody/{route.database}",) in replica.execute(paths)
+        assert len(replica.execute(paths)) == 2, "what this ledger published before was dropped"
+
+
 POINTS = {
     "first": (
         "append OperationAdmitted+AttemptStarted+SlotOpened+SlotClaimed#1:after",
