@@ -76,6 +76,8 @@ def _observing() -> Iterator[Stop]:
             yield Stop("ADMITTED, candidate observed", (*x.STAGED_CANDIDATE, x.staged_observed()), x.HELD)
         if state is State.DISPATCHED:
             yield Stop("DISPATCHED, fenced", (*events, x.fenced()), x.HELD)
+            two = (x.admitted(replicas=("replica_1", "replica_2")), *events[1:])
+            yield Stop("DISPATCHED, a replica excluded since", two, x.HELD)
         if state is State.TARGET_PENDING:
             abandoned = (*events, x.observation_abandoned())
             yield Stop("TARGET_PENDING, no guard", abandoned, x.LIVE)
@@ -111,7 +113,8 @@ def _candidates(attempt: int) -> Iterator[Event]:
     yield from (x.pending(attempt), x.target_observed(), x.waived(), x.observation_abandoned())
     yield from (x.receipt(attempt), x.receipt(attempt, observes=False), x.released(attempt))
     yield from (x.completed(attempt), x.completed(attempt, receipt=None), x.validated(attempt))
-    yield from (x.failed(attempt), x.retired(), x.reopened(), x.admitted())
+    yield from (x.failed(attempt), x.retired(), x.reopened(), x.admitted(), x.reduced("replica_2", attempt=attempt))
+    yield from (x.retired(review=x.REVIEW), x.reopened(review=x.REVIEW))
 
 
 def _transitions(stop: Stop) -> dict[str, State]:
@@ -120,16 +123,32 @@ def _transitions(stop: Stop) -> dict[str, State]:
     found: dict[str, State] = {}
     for event in _candidates(max(before.attempt, 1)):
         try:
-            found.setdefault(type(event).__name__, operations.evolve(before, event).state)
+            found.setdefault(_name(event), operations.evolve(before, event).state)
         except IllegalTransition:
             continue
-    return found
+    return {
+        name: state
+        for name, state in found.items()
+        if name.removesuffix(_REVIEWED) == name or _plainly(name) not in found
+    }
+
+
+_REVIEWED = " (a person)"
+
+
+def _name(event: Event) -> str:
+    """A person's decision is told apart from what a run does by itself."""
+    return type(event).__name__ + (_REVIEWED if getattr(event, "review", None) is not None else "")
+
+
+def _plainly(name: str) -> str:
+    return name.removesuffix(_REVIEWED)
 
 
 def transitions() -> str:
     """The table: every place, every legal event, where it leads."""
     stops = (*_observing(), *_plain())
-    reached = {name for stop in stops for name in _transitions(stop)}
+    reached = {_plainly(name) for stop in stops for name in _transitions(stop)}
     if missing := {kind.__name__ for kind in (*OPERATION_EVENTS, *SHARED_EVENTS)} - reached:
         raise ValueError(f"no example leads to {sorted(missing)}")
     rows = [(f"`{stop.label}`", _listed(stop)) for stop in stops]
