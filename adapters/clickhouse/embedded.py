@@ -170,6 +170,17 @@ class EmbeddedPlatform:
         self._run("dropping a table", f"DROP TABLE {table_name(database, name)} SYNC")
         return True
 
+    def export(self, database: str, name: str, selected: str, file: Path) -> None:
+        """Write these select expressions over a table's rows to an Arrow IPC file, which must not exist.
+
+        Memory stays flat. Raises EngineFailed.
+        """
+        self._run(
+            "reading a table",
+            f"SELECT {selected} FROM {table_name(database, name)} INTO OUTFILE {literal(str(file))} FORMAT Arrow "
+            "SETTINGS output_format_arrow_string_as_string = 0",
+        )
+
     # ------------------------------------------------------------------------------------------------ inside
 
     def _open(self) -> folder.Holder | None:
