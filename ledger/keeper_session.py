@@ -280,6 +280,19 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]
         self._sockets: list[socket.socket] = []
         self._cut = Event()
 
+    def spawn(self, work: Callable[..., Any], *args: Any, **options: Any) -> Thread:
+        """kazoo's loop dies of a reply that is none, and a thread's last words go to stderr: nobody is to read those.
+
+        Who waits for an answer waits to the end of the bound, and the client is thrown away.
+        """
+
+        def silenced() -> None:
+            with suppress(Exception):
+                work(*args, **options)
+
+        thread: Thread = super().spawn(silenced)
+        return thread
+
     def create_connection(self, *args: Any, **options: Any) -> socket.socket:
         if self._cut.is_set():
             raise OSError("cut")
