@@ -1,0 +1,1 @@
+"""Projections on real SQLite files and a real PostgreSQL server: nothing skipped, equal to rebuilt ones."""

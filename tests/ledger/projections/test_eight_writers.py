@@ -1,0 +1,100 @@
+"""Eight processes append while a follower, killed again and again, projects: nothing is skipped, nothing twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dpone.ledger.projections.checking import check_projection
+from dpone.ledger.projections.target import open_target
+from dpone.ledger.sqlite import sqlite_url
+from dpone.ledger.store import open_ledger
+from tests.cli.sandbox import ROOT, Sandbox
+from tests.ledger.test_postgres_store import fresh_url
+from tests.servers.postgres import PostgresServer
+
+from .contract import kept
+from .histories import EVENTS_A_LIFE
+from .test_postgres_projection import projection_url
+
+WRITERS, LIVES = 8, 6
+EVENTS = WRITERS * (LIVES * EVENTS_A_LIFE - (LIVES - 1))
+SECONDS = 60
+
+
+@pytest.fixture(params=["sqlite to sqlite", "postgresql to postgresql"])
+def urls(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """A new, empty ledger, and a place where no projection is yet."""
+    if request.param == "sqlite to sqlite":
+        ledger = sqlite_url(tmp_path / "ledger.sqlite")
+        open_ledger(ledger, create=True).close()
+        return ledger, sqlite_url(tmp_path / "projection.sqlite")
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return fresh_url(server), projection_url(server)
+
+
+@pytest.fixture
+def writers(urls: tuple[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Eight that have the ledger open and wait for a word."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.ledger.projections.writer", urls[0], f"table_{number}", str(LIVES)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        for number in range(WRITERS)
+    ]
+    try:
+        for writer in started:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        yield started
+    finally:
+        for writer in started:
+            writer.kill()
+            writer.communicate()
+
+
+def _position(to: str) -> int:
+    target = open_target(to)
+    try:
+        mark = target.mark()
+        return 0 if mark is None else mark.position
+    finally:
+        target.close()
+
+
+def test_a_follower_that_is_killed_again_and_again_skips_nothing(
+    urls: tuple[str, str], writers: list[subprocess.Popen[str]], sandbox: Sandbox
+) -> None:
+    url, to = urls
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    deadline, kills, seen = time.monotonic() + SECONDS, 0, 0
+    while seen < EVENTS and time.monotonic() < deadline:
+        follower = sandbox.start(["ledger", "project", "--to", to, "--ledger", url, "--follow"])
+        time.sleep(0.6 + 0.11 * (kills % 5))  # somewhere between its start and its next look
+        follower.kill()
+        follower.communicate()
+        before, seen, kills = seen, _position(to), kills + 1
+        assert seen >= before
+    assert [writer.wait(SECONDS) for writer in writers] == [0] * WRITERS
+    assert (seen, kills > 1) == (EVENTS, True)
+    target = open_target(to)
+    try:
+        with open_ledger(url, create=False) as ledger:
+            assert check_projection(ledger, target).findings == ()
+        lines = kept(target)["timeline"]
+    finally:
+        target.close()
+    assert [line[0] for line in lines] == list(range(1, EVENTS + 1))
+    assert len({(line[1], line[2]) for line in lines}) == EVENTS
