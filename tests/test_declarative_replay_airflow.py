@@ -305,7 +305,8 @@ def test_the_entry_point_names_what_is_there() -> None:
     from importlib.metadata import entry_points
     from importlib.util import find_spec
 
-    (found,) = [point for point in entry_points(group="apache_airflow_provider") if point.dist.name == "dpone-replay"]
+    points = entry_points(group="apache_airflow_provider")
+    (found,) = [point for point in points if point.dist is not None and point.dist.name == "dpone-replay"]
     info = found.load()()
     assert info == get_provider_info()
     for link in info["extra-links"]:

@@ -130,9 +130,10 @@ def _related(ledger: Ledger, key: OperationKey) -> Iterator[UUID]:
 
 def _refused(process: Process, theirs: int, ours: int | None) -> DponeError:
     sink = process.sink
+    first, second = sorted((theirs, ours or 0))
     return DponeError(
         ErrorCode.REQUEST_INVALID,
-        f"Two mapped tasks of this run share one target: map indexes {theirs} and {ours} both load "
+        f"Two mapped tasks of this run share one target: map indexes {first} and {second} both load "
         f"{sink.database}.{sink.table}.",
         safe="What the other one loaded stays; this one read and changed nothing.",
         next="Give each element of the mapping a process with a target of its own.",
