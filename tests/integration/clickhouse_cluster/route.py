@@ -122,8 +122,11 @@ class Route:
     def found(self, run_id: str = "r1") -> Found | None:
         """The run's operation; None when it was never admitted."""
         with self.ledger() as ledger:
-            operations = list(all_operations(ledger))
-        return next((one for one in operations if one.operation.key and one.operation.key.run_id == run_id), None)
+            for one in all_operations(ledger):
+                key = one.operation.key
+                if key is not None and (key.database, key.run_id) == (self.database, run_id):
+                    return one
+        return None
 
     def findings(self) -> list[str]:
         """What ``dpone audit verify`` would find."""
