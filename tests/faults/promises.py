@@ -48,8 +48,8 @@ def check_ending(ended: Ended, codes: Sequence[str] | set[str]) -> None:
     assert ended.result["errors"], ended
 
 
-def check_live(route: Route, *generations: int) -> None:
-    """On every replica one of these generations is live, whole."""
+def check_live(route: Route, *generations: int | None) -> None:
+    """On every replica one of these generations is live, whole; None: no table."""
     assert set(route.live()) <= set(generations), route.live()
 
 
@@ -70,7 +70,7 @@ def check_one_swap(records: Sequence[Sequence[str]]) -> None:
     changes = [after for before, after in pairwise(["", *seen]) if before != after]
     assert changes == list(dict.fromkeys(seen)), f"a table came back: {changes}"
     assert len(changes) <= 2, changes
-    assert "live None" not in changes[1:]
+    assert "live None" not in changes[1:], changes
 
 
 def check_tables(route: Route, run_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ def ports_of(text: str) -> dict[int, int]:
 
 def redirect(ports: Mapping[int, int]) -> None:
     """From now on this process reaches the replicas through relays; what they are called stays the same."""
-    opened = session.opened
+    opened: Callable[..., AbstractContextManager[Any]] = getattr(session, "opened")  # noqa: B009
 
     def through_a_relay(connection: Connection, *rest: Any) -> AbstractContextManager[Any]:
         port = connection.port

@@ -1,0 +1,62 @@
+"""Several targets, each in a database of its own, on one admitted cluster and in one ledger, behind shared relays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+from tests.cli.sandbox import Sandbox
+from tests.integration.clickhouse_cluster.route import Route
+from tests.servers.cluster import Cluster, unique_database
+
+from .network import Network, over
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """``networks``: one for each target. Their relays and their ledger are the same."""
+
+    cluster: Cluster
+    networks: tuple[Network, ...]
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        return tuple(network.route for network in self.networks)
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        return tuple(route.database for route in self.routes)
+
+
+@contextmanager
+def admitted_fleet(cluster: Cluster, folder: Path, targets: int, seed: int, ledger_url: str = "") -> Iterator[Fleet]:
+    """Provisioned, attested and admitted once for all targets; nothing is published yet."""
+    url = ledger_url or f"keeper://{cluster.keeper.hosts}/dpone_{uuid4().hex[:12]}"
+    environment = {**cluster.environ("replay_target"), **cluster.environ("replay_source"), "DPONE_LEDGER": url}
+    with ExitStack() as stack:
+        databases = [stack.enter_context(unique_database(cluster)) for _ in range(targets)]
+        routes = []
+        for database in databases:
+            place = folder / database
+            place.mkdir(parents=True)
+            route = Route(cluster, database, Sandbox(place, dict(environment)), url)
+            route.write_manifest()
+            routes.append(route)
+        _admit(cluster, routes[0], databases)
+        first = over(routes[0], stack, seed)
+        yield Fleet(cluster, tuple(replace(first, route=route) for route in routes))
+
+
+def _admit(cluster: Cluster, route: Route, databases: list[str]) -> None:
+    where = ["--connection", "replay_target", "--cluster", cluster.name, "--format", "json"]
+    named = [word for database in databases for word in ("--database", database)]
+    for words in (
+        ["platform", "provision", *where, *named],
+        ["platform", "attest", *where, "--keeper", cluster.keeper.hosts],
+        ["platform", "admit", *where, "--yes"],
+    ):
+        done = route.sandbox.dpone(*words)
+        assert done.code == 0, done
