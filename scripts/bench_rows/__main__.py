@@ -12,7 +12,7 @@ from typing import Final
 
 from scripts.flights import CHECKOUT
 
-from . import cluster, commands, ledger, loads, memory, sources
+from . import cluster, commands, ledger, loads, memory, parsing, sources
 from .row import Row
 
 ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
@@ -27,6 +27,7 @@ ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {
     "memory": memory.peaks,
     "sources": sources.speed,
     "sources-memory": sources.memory,
+    "parse": parsing.operator,
 }
 
 CLUSTER_ROWS: Final[Mapping[str, Callable[[int], Iterator[Row]]]] = {"moves": cluster.moves}
