@@ -22,9 +22,17 @@ from .files import OpenedFile
 from .reading import Produced, streaming
 from .refusals import declaration
 from .registry import SourceRequest
-from .sqlite_query import VIEW, Columns, describe_query, describe_table, failing, opened, quoted, reading_only
-
-_ROWS = 16_384
+from .sqlite_query import (
+    VIEW,
+    Columns,
+    columns_of,
+    describe_query,
+    describe_table,
+    failing,
+    opened,
+    quoted,
+    reading_only,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,5 @@ class SqliteSource:
         names = ", ".join(quoted(column.name) for column in columns)
         rows_of = VIEW if self.query is not None else f"main.{quoted(self.table or '')}"
         with failing(self.path.name):
-            cursor = connection.execute(f"SELECT {names} FROM {rows_of}")
-            while rows := cursor.fetchmany(_ROWS):
-                yield converter.convert(list(zip(*rows, strict=True)), len(rows)), size
+            for arrays in columns_of(connection, f"SELECT {names} FROM {rows_of}", self.path.name):
+                yield converter.convert(arrays, len(arrays[0])), size

@@ -68,11 +68,15 @@ def test_a_value_of_another_class_is_named_by_its_row(
     assert failed.value.code is ErrorCode.VALUE_REFUSED
 
 
-def test_text_that_is_not_utf8_is_refused(database: tuple[Path, sqlite3.Connection], load: Loader) -> None:
+@pytest.mark.parametrize("row", [1, 2, 40_001])
+def test_text_that_is_not_utf8_is_refused(row: int, database: tuple[Path, sqlite3.Connection], load: Loader) -> None:
     path, connection = database
     connection.execute("CREATE TABLE u (s TEXT)")
-    connection.execute("INSERT INTO u VALUES ('a'), (CAST(x'ff41' AS TEXT))")
-    with pytest.raises(SourceFailed, match="row 2, column"):
+    connection.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) INSERT INTO u SELECT i FROM n"
+    )
+    connection.execute("UPDATE u SET s = CAST(x'ff41' AS TEXT) WHERE rowid IN (?, 45000)", (row,))
+    with pytest.raises(SourceFailed, match=f"row {row}, column"):
         load(SqliteSource(path, "u"))
 
 
