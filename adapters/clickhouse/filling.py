@@ -33,7 +33,7 @@ _SETTINGS: dict[str, int | str] = {
     "max_insert_threads": 1,
     "input_format_parallel_parsing": 0,
     "min_insert_block_size_rows": 1_048_576,
-    "min_insert_block_size_bytes": 20 * 1024 * 1024,
+    "min_insert_block_size_bytes": 64 * 1024 * 1024,
     "input_format_null_as_default": 0,
     "input_format_defaults_for_omitted_fields": 0,
     "input_format_skip_unknown_fields": 0,
