@@ -26,7 +26,8 @@ COLUMNS: Final = {
 STRUCTURE: Final = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 POSTGRES: Final = (
     "record_id bigint NOT NULL, customer bigint NOT NULL, kind text NOT NULL, note text, "
-    "amount numeric(18, 2) NOT NULL, rate double precision NOT NULL, flag smallint NOT NULL, day date NOT NULL, at timestamp NOT NULL, quantity integer"
+    "amount numeric(18, 2) NOT NULL, rate double precision NOT NULL, flag smallint NOT NULL, "
+    "day date NOT NULL, at timestamp NOT NULL, quantity integer"
 )
 SQLITE: Final = (
     "record_id INTEGER, customer INTEGER, kind TEXT, note TEXT, amount TEXT, rate REAL, flag INTEGER, day TEXT, "
