@@ -20,9 +20,10 @@ _MARKS = {"ok": "✔", "warning": "!", "problem": "✖"}
 
 @click.command(short_help="Check this installation.")
 @click.argument("manifest", type=click.Path(path_type=Path), required=False)
+@click.option("--worker-pod", is_flag=True, help="Also check what a container that runs tasks must allow.")
 @ledger_option
 @format_option
-def doctor(manifest: Path | None, ledger: str | None, output: str) -> int:
+def doctor(manifest: Path | None, worker_pod: bool, ledger: str | None, output: str) -> int:
     """Check versions, home, ledger, engine and whether the reader's process can be started and ended here.
 
     With MANIFEST also every connection that it names: is it bound, and does its server let us in?
@@ -35,6 +36,10 @@ def doctor(manifest: Path | None, ledger: str | None, output: str) -> int:
         settings = settings_from(os.environ, ledger)
         processes = load_manifest(manifest).processes if manifest is not None else ()
         findings = diagnose_installation(settings) + diagnose_connections(processes, settings)
+        if worker_pod:
+            from ..airflow.pod import Pod
+
+            findings += Pod(settings).findings()
     except DponeError as error:
         print_failure("doctor", error, output)
         return error.exit_code

@@ -1,0 +1,1 @@
+"""The parts of the Airflow provider that need no Airflow."""
