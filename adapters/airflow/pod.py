@@ -127,7 +127,7 @@ time.sleep(60)
 _PARENT = """
 import os, subprocess, sys, time
 started = subprocess.Popen([sys.executable, "-P", "-c", sys.argv[1], str(os.getpid())], stdout=subprocess.PIPE,
-                           start_new_session=True)
+                           stderr=subprocess.DEVNULL, start_new_session=True)
 print(started.stdout.readline().decode().strip(), flush=True)
 os._exit(0)
 """
