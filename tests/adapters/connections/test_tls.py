@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.cluster_servers.clickhouse import is_installed as clickhouse_is_installed
 
 from dpone.adapters.connections import Connection
 from dpone.adapters.connections import clickhouse as clickhouse_connections
@@ -21,21 +22,20 @@ from tests.servers.clickhouse import PASSWORD as CLICKHOUSE_PASSWORD
 from tests.servers.clickhouse import ClickHouseServer, clickhouse_server
 from tests.servers.postgres import PASSWORD as POSTGRES_PASSWORD
 from tests.servers.postgres import PostgresServer, binaries, postgres_server
+from tests.servers.required import require
 
 ADDRESS = "127.0.0.1"
 
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+    require(shutil.which("openssl") is not None, "openssl")
     return made(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="module")
 def clickhouse_with_tls(certificates: Certificates) -> Iterator[ClickHouseServer]:
-    if shutil.which("clickhouse-server") is None:
-        pytest.skip("clickhouse-server is not installed; scripts/servers installs it")
+    require(clickhouse_is_installed(), "clickhouse-server")
     with clickhouse_server(certificates) as server:
         server.execute("CREATE TABLE numbered (n UInt32) ENGINE = MergeTree ORDER BY n")
         server.execute("INSERT INTO numbered VALUES", [(1,), (2,)])
@@ -44,8 +44,7 @@ def clickhouse_with_tls(certificates: Certificates) -> Iterator[ClickHouseServer
 
 @pytest.fixture(scope="module")
 def postgres_with_tls(certificates: Certificates) -> Iterator[PostgresServer]:
-    if binaries() is None:
-        pytest.skip("PostgreSQL is not installed; scripts/servers installs it")
+    require(binaries() is not None, "PostgreSQL")
     with postgres_server(certificates) as server:
         server.execute("CREATE TABLE numbered (n int NOT NULL); INSERT INTO numbered VALUES (1), (2)")
         yield server
