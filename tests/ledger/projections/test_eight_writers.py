@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -18,8 +19,9 @@ from tests.cli.sandbox import ROOT, Sandbox
 from tests.ledger.test_postgres_store import fresh_url
 from tests.servers.postgres import PostgresServer
 
-from .contract import kept
-from .histories import EVENTS_A_LIFE
+from . import dying
+from .contract import kept, projected
+from .histories import EVENTS_A_LIFE, append_lives
 from .test_postgres_projection import projection_url
 
 WRITERS, LIVES = 8, 6
@@ -82,7 +84,7 @@ def test_a_follower_that_is_killed_again_and_again_skips_nothing(
     deadline, kills, seen = time.monotonic() + SECONDS, 0, 0
     while seen < EVENTS and time.monotonic() < deadline:
         follower = sandbox.start(["ledger", "project", "--to", to, "--ledger", url, "--follow"])
-        time.sleep(0.6 + 0.11 * (kills % 5))  # somewhere between its start and its next look
+        time.sleep(0.8 + 0.13 * kills)  # somewhere between its start and its next look
         follower.kill()
         follower.communicate()
         before, seen, kills = seen, _position(to), kills + 1
@@ -98,3 +100,27 @@ def test_a_follower_that_is_killed_again_and_again_skips_nothing(
         target.close()
     assert [line[0] for line in lines] == list(range(1, EVENTS + 1))
     assert len({(line[1], line[2]) for line in lines}) == EVENTS
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_a_process_that_dies_between_rows_and_position_has_written_neither(urls: tuple[str, str], batch: int) -> None:
+    url, to = urls
+    with open_ledger(url, create=False) as ledger:
+        append_lives(ledger, "orders", 3)
+        died = subprocess.run(
+            [sys.executable, "-m", "tests.ledger.projections.dying", url, to, str(batch)],
+            cwd=ROOT,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert died.returncode == -signal.SIGKILL
+        target = open_target(to)
+        try:
+            mark = target.mark()
+            assert mark is not None
+            assert mark.position == (batch - 1) * dying.BATCH_EVENTS < ledger.position()
+            assert len(kept(target)["timeline"]) == mark.position
+            assert projected(ledger, target) == ledger.position()
+            assert check_projection(ledger, target).findings == ()
+        finally:
+            target.close()
