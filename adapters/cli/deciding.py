@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -58,8 +59,7 @@ def answer(command: str, ledger: str | None, output: str, work: Callable[[Settin
 
 
 def addressed(error: DponeError, ledger: str | None) -> None:
-    """Let a command that is to be typed next name the ledger that this one named."""
-    import shlex
-
-    if ledger is not None and error.next is not None and error.next.startswith("dpone "):
-        error.next = f"{error.next} --ledger {shlex.quote(ledger)}"
+    """Let a command that is to be typed next name the ledger that this one used."""
+    named, told = ledger or os.environ.get("DPONE_LEDGER"), error.next or ""
+    if named and told.startswith("dpone ") and " --ledger " not in told:
+        error.next = f"{told} --ledger {shlex.quote(named)}"

@@ -49,11 +49,13 @@ class Case:
     @property
     def same_command(self) -> str:
         """What does the same as repeating the command that began the operation."""
-        return command("ops", "resume", str(self.found.stream), ledger=self.settings.ledger_option)
+        return self.typed("resume")
 
     def typed(self, *words: str) -> str:
         """A command of the group about this operation, to type."""
-        return command("ops", *words, str(self.found.stream), ledger=self.settings.ledger_option)
+        settings = self.settings
+        named = ledger_words(settings.ledger_option, settings.environ)
+        return command("ops", *words, str(self.found.stream), *named)
 
     @contextmanager
     def opened(self) -> Iterator[Running]:

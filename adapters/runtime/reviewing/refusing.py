@@ -29,7 +29,7 @@ def check_verdict(case: Case, seen: Seen) -> None:
             ErrorCode.FOREIGN_TARGET,
             f"The target is not what this ledger knows ({shown(seen)}).",
             safe="Nothing was touched; every table is as it was found.",
-            next=f"{case.typed('explain')}, then name what the decision rests on with --evidence",
+            next=f"Find out why ({case.typed('explain')}), then name what the decision rests on with --evidence.",
         )
 
 

@@ -53,6 +53,6 @@ def invalid(what: str, next_: str) -> DponeError:
     return DponeError(ErrorCode.REQUEST_INVALID, what, safe="Nothing was read or changed.", next=next_)
 
 
-def command(*words: str, ledger: str | None = None) -> str:
+def command(*words: str) -> str:
     """A command to type, quoted for a shell."""
-    return shlex.join(["dpone", *words, *(["--ledger", ledger] if ledger else [])])
+    return shlex.join(["dpone", *words])
