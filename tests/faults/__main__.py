@@ -9,11 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.servers.cluster import cluster
-
 from .campaign import Campaign
 from .evidence import Leaks, written
 from .fleet import admitted_fleet
+from .logged import logged_cluster
 
 HOURS = 10 * 3600.0
 
@@ -24,7 +23,7 @@ def main(words: list[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="dpone-faults-"))
     print(f"seed {asked.seed}, records in {folder}", flush=True)
     began = time.monotonic()
-    with cluster() as made, admitted_fleet(made, folder, asked.targets, asked.seed) as fleet:
+    with logged_cluster() as made, admitted_fleet(made, folder, asked.targets, asked.seed) as fleet:
         campaign = Campaign(fleet, folder / "records", random.Random(asked.seed), _say)
         leaks = Leaks(fleet, folder)
         seconds = asked.minutes * 60 if asked.minutes else HOURS
