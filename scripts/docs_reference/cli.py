@@ -61,5 +61,7 @@ _ARGUMENTS = {
     "operation": "The operation's id, or at least 8 characters of it that no other operation begins with.",
     "replica": "A replica's name: its `{replica}` macro.",
     "table": "The target, with its database.",
+    "source": "The ledger's URL.",
+    "target": "The URL of the ledger that it becomes; nothing may stand there.",
     "kind": "A kind of manifest: `batch`, `flow` or `flow-fragment`.",
 }
