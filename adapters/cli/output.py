@@ -14,6 +14,7 @@ from ...domain.limits import DIAGNOSTIC_BYTES_MAX
 from ...domain.outcome import Asked, Done, document
 
 FORMATS = ("text", "json")
+_CUT = "\n  …"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -48,8 +49,8 @@ def format_of(words: Sequence[str]) -> str:
 
 
 def print_document(data: dict[str, Any]) -> None:
-    """The one document, on stdout."""
-    write(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    """The one document, on stdout: one line."""
+    _emit(_json_printable(json.dumps(data, ensure_ascii=False, allow_nan=False)), sys.stdout)
 
 
 def print_result(command: str, result: dict[str, Any]) -> None:
@@ -73,12 +74,17 @@ def diagnose(error: DponeError) -> None:
     lines = [f"{error.code.value}: {error.what}"]
     lines += [f"  - {sentence}" for sentence in error.errors if not _told(error, sentence)]
     tail = [f"Safe:  {error.safe}"] + ([f"Next:  {error.next}"] if error.next else [])
-    text, rest = "\n".join(lines), "\n".join(tail)
-    room = DIAGNOSTIC_BYTES_MAX - len(rest.encode()) - 8
-    encoded = text.encode()
-    if len(encoded) > room:
-        text = encoded[:room].decode(errors="ignore") + "\n  …"
-    write(f"{text}\n{rest}", sys.stderr)
+    rest = _cut(tail, DIAGNOSTIC_BYTES_MAX // 2)
+    text = _cut(lines, DIAGNOSTIC_BYTES_MAX - len(rest.encode()) - 2)
+    _emit(f"{text}\n{rest}", sys.stderr)
+
+
+def _cut(lines: Sequence[str], bytes_max: int) -> str:
+    """The lines as they are shown, and as much of them as there is room for."""
+    encoded = "\n".join(map(printable, lines)).encode()
+    if len(encoded) <= bytes_max:
+        return encoded.decode()
+    return encoded[: bytes_max - len(_CUT.encode())].decode(errors="ignore") + _CUT
 
 
 def _told(error: DponeError, sentence: str) -> bool:
@@ -86,17 +92,38 @@ def _told(error: DponeError, sentence: str) -> bool:
 
 
 def write(text: str, stream: Any = None) -> None:
-    """Print a line; a reader that went away is no error, and no control character reaches a terminal."""
-    stream = stream or sys.stdout
-    try:
-        stream.write(printable(text) + "\n")
-        stream.flush()
-    except BrokenPipeError:
-        return
+    """Print one line, whatever the names in it hold."""
+    _emit(printable(text), stream or sys.stdout)
+
+
+def write_block(text: str) -> None:
+    """Print several lines that no name of anybody else's is a part of."""
+    _emit("\n".join(map(printable, text.split("\n"))), sys.stdout)
 
 
 def printable(text: str) -> str:
-    """The text with everything but line ends that a terminal could obey made visible."""
+    """The text on one line, with everything that a terminal could obey made visible."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if c.isprintable() else _visible(c) for c in text)
+
+
+def _visible(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def _json_printable(text: str) -> str:
+    """The same for JSON, whose own escapes stay readable by every parser. Its control characters are escaped before."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def _emit(text: str, stream: Any) -> None:
+    """A reader that went away is no error."""
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        return

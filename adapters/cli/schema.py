@@ -7,7 +7,7 @@ import json
 import click
 
 from ...domain.errors import DponeError
-from .output import print_failure, write
+from .output import print_failure, write_block
 
 
 @click.command(short_help="Print the JSON Schema of a manifest kind.")
@@ -22,5 +22,5 @@ def schema(kind: str, output: str) -> int:
     except DponeError as error:
         print_failure("schema", error, output)
         return error.exit_code
-    write(json.dumps(shown, indent=2 if output == "text" else None, ensure_ascii=False))
+    write_block(json.dumps(shown, indent=2 if output == "text" else None, ensure_ascii=False))
     return 0

@@ -57,10 +57,10 @@ def print_ending(execution: Execution, error: DponeError | None) -> None:
     last = [holds_now(operation)] if error is None else []
     last += [f"Warning: {warning}" for warning in warnings(operation)]
     if execution.identity.fresh:
-        last.append(
-            "This run had no id: repeating the command as typed is a new run, not a recovery. To name this one:\n"
-            f"  {execution.same_command}"
-        )
+        last += [
+            "This run had no id: repeating the command as typed is a new run, not a recovery. To name this one:",
+            f"  {execution.same_command}",
+        ]
     print_story(operation, execution.history, last)
 
 
