@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ..domain.errors import ErrorCode, LedgerFailed
+from .secret_files import is_open_to_others
 
 AUTH: Final = "DPONE_KEEPER_AUTH"
 AUTH_FILE: Final = "DPONE_KEEPER_AUTH_FILE"
@@ -81,9 +82,12 @@ def user_of(environment: Mapping[str, str]) -> KeeperUser | None:
 def _content(file: Path) -> str:
     try:
         with file.open("rb") as stream:
+            exposed = is_open_to_others(stream.fileno())
             text = stream.read(_AUTH_BYTES_MAX + 1).decode()
     except (OSError, ValueError) as error:
         raise _credentials(f"the file that {AUTH_FILE} names cannot be read", "Check its path and rights.") from error
+    if exposed:
+        raise _credentials(f"others can read or write the file that {AUTH_FILE} names", "chmod 600 the file.")
     if len(text) > _AUTH_BYTES_MAX or not text.strip():
         raise _credentials(f"the file that {AUTH_FILE} names is empty or too long", "Write user:password into it.")
     return text.rstrip("\r\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from ...ledger.secret_files import is_open_to_others
 from .connection import Connection, ParamValue
 from .refusals import invalid, not_found
 from .urls import parts_of_url
@@ -17,6 +18,7 @@ from .urls import parts_of_url
 PARTS: Final = ("host", "port", "database", "username", "password", "secure", "ca_file", "params")
 FILED: Final = ("host", "port", "database", "username", "password", "secure", "params", "url")
 """What may be the content of a file instead, under the same name with ``_file``."""
+_SECRET: Final = ("password", "params", "url")
 _TRUE: Final = ("true", "1", "yes", "on")
 _FALSE: Final = ("false", "0", "no", "off")
 _FILE_BYTES_MAX: Final = 64 * 1024
@@ -75,10 +77,13 @@ class Said:
     def _content(self, name: str, path: Any) -> str:
         try:
             with Path(str(path)).open("rb") as file:
+                exposed = name.removesuffix("_file") in _SECRET and is_open_to_others(file.fileno())
                 raw = file.read(_FILE_BYTES_MAX + 1)
             text = raw.decode()
         except (OSError, ValueError):
             raise invalid(self.named(name), "does not name a readable text file", "Check the file.") from None
+        if exposed:
+            raise invalid(self.named(name), "names a file that others can read or write", "chmod 600 the file.")
         if len(raw) > _FILE_BYTES_MAX:
             raise invalid(self.named(name), f"names a file of more than {_FILE_BYTES_MAX:,} bytes", "Check the file.")
         return text.removesuffix("\n").removesuffix("\r")

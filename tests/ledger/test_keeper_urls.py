@@ -74,6 +74,7 @@ def test_a_wrong_address_is_refused(rest: str, why: str) -> None:
 def test_credentials_come_from_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "auth"
     file.write_text(f"dpone:{SECRET}:with:colons\n")
+    file.chmod(0o600)
     assert user_of({}) is None
     assert user_of({"DPONE_KEEPER_AUTH": "", "DPONE_KEEPER_AUTH_FILE": ""}) is None
     assert user_of({"DPONE_KEEPER_AUTH": f"dpone:{SECRET}"}) == KeeperUser("dpone", SECRET)
@@ -97,6 +98,7 @@ def test_credentials_come_from_the_environment(tmp_path: Path) -> None:
 def test_wrong_credentials_are_refused_without_being_quoted(tmp_path: Path, content: str, why: str) -> None:
     file = tmp_path / "auth"
     file.write_bytes(os.fsencode(content))
+    file.chmod(0o600)
     with pytest.raises(LedgerFailed, match=why) as caught:
         user_of({"DPONE_KEEPER_AUTH_FILE": str(file)})
     assert caught.value.code is ErrorCode.REQUEST_INVALID

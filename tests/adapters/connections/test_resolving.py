@@ -32,6 +32,7 @@ def parts(connection: Connection) -> tuple[object, ...]:
 def test_parts_from_the_environment(tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("p w\n")
+    secret.chmod(0o600)
     environ = {
         STEM + "HOST": "db.example",
         STEM + "PORT": "9440",

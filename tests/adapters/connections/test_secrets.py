@@ -27,6 +27,7 @@ def providers(folder: Path, host: str, port: int) -> Iterator[dict[str, str]]:
     yield {stem + "HOST": host, stem + "PORT": str(port), stem + "PASSWORD": CANARY}
     yield {stem + "URL": f"clickhouse://u:{CANARY}@{host}:{port}/d"}
     (folder / "secret").write_text(CANARY)
+    (folder / "secret").chmod(0o600)
     yield {stem + "HOST": host, stem + "PORT": str(port), stem + "PASSWORD_FILE": str(folder / "secret")}
     yield {"AIRFLOW_CONN_X": f"http://u:{CANARY}@{host}:{port}/d"}
     yield {"AIRFLOW_CONN_X": json.dumps({"host": host, "port": port, "password": CANARY})}
