@@ -60,6 +60,9 @@ def answer(command: str, ledger: str | None, output: str, work: Callable[[Settin
 
 def addressed(error: DponeError, ledger: str | None) -> None:
     """Let a command that is to be typed next name the ledger that this one used."""
-    named, told = ledger or os.environ.get("DPONE_LEDGER"), error.next or ""
-    if named and told.startswith("dpone ") and " --ledger " not in told:
-        error.next = f"{told} --ledger {shlex.quote(named)}"
+    from ..runtime.ledger_words import ledger_words
+
+    told = error.next or ""
+    if told.startswith("dpone ") and " --ledger " not in told:
+        named = ledger_words(ledger or os.environ.get("DPONE_LEDGER") or None, os.environ)
+        error.next = " ".join([told, *(shlex.quote(word) for word in named)])

@@ -213,6 +213,8 @@ def _check_refusal(process: Process, error: DponeError) -> None:
                 for event in world.ledger.events(process.request.key)
             )
             expect(not done, "an attempt that completed called itself superseded")
+        case ErrorCode.TARGET_BLOCKED if "held_by" in error.known:
+            expect(world.ledger.slot.held is not None, "a person stopped new claims, and nobody did")
         case ErrorCode.TARGET_BLOCKED:
             named = error.known["holder"]["operation_id"]
             expect(named != process.request.operation, "an operation is blocked by itself")

@@ -13,6 +13,7 @@ from ....domain.operation import Operation
 from ....domain.tables import ReplicaLook
 from ..attempt import Reporter, Running
 from ..compose import Composer
+from ..ledger_words import ledger_words
 from ..lookup import Found
 from ..recorded import composed, recorded_key, running
 from ..settings import Settings
@@ -139,8 +140,10 @@ def _guard(view: Running) -> str | None:
 
 
 def released(view: Running) -> list[e.Event]:
-    """The event that frees the slot of this operation's guard, if it is held."""
+    """The event that frees the slot of this operation's guard, if it is held, by the operation's current attempt."""
     guard = view.slot.guard
     if guard is None or guard.operation != view.request.operation:
         return []
-    return [e.ReaderGuardReleased(at=view.now(), guard=guard.id, operation=guard.operation, attempt=guard.attempt)]
+    return [
+        e.ReaderGuardReleased(at=view.now(), guard=guard.id, operation=guard.operation, attempt=view.operation.attempt)
+    ]

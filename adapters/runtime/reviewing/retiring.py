@@ -25,6 +25,7 @@ from .case import Case, Confirm, Present, Proposal, live_generation, look, moved
 from .refusing import check_verdict, not_settled
 from .review import Answer, invalid
 
+_ROUNDS_MAX = 3
 _NO_LONGER = (
     "The same command can no longer continue, complete or repeat this operation; it answers DPONE_REPLAY_RETIRED.",
     "Evidence that this operation still owes can no longer be taken.",
@@ -114,8 +115,17 @@ def _after_dispatch(case: Case, view: Running, present: Present, confirm: Confir
         view.started()
         if seen.verdict is Verdict.MIXED:
             settle_publication(view)
-    _carry_out(view)
+    for _ in range(_ROUNDS_MAX):
+        _carry_out(view)
+        if not _differs(view):
+            break
+        settle_publication(view)  # a statement that was under way has swapped on some of the replicas meanwhile
     return _end(case, view)
+
+
+def _differs(view: Running) -> bool:
+    swapped_in_part = judge(view.operation, _look(view), view.expectation()).verdict is Verdict.MIXED
+    return swapped_in_part and view.operation.state is State.DISPATCHED
 
 
 def _appends(view: Running, seen: Seen) -> tuple[str, ...]:
