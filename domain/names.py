@@ -54,6 +54,11 @@ def predecessor_name(table: str, generation: str) -> str:
     return f"{generation_prefix(table, generation)}pred"
 
 
+def is_predecessor_name(name: str) -> bool:
+    """Whether some generation's predecessor is kept under this name."""
+    return generation_of(name) is not None and name.endswith("_pred")
+
+
 def is_candidate_name(name: str, table: str, generation: str) -> bool:
     """Whether a swap of this generation could still use the name (candidates and arms)."""
     prefix = generation_prefix(table, generation)

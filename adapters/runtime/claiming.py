@@ -7,10 +7,11 @@ from uuid import UUID
 from ...domain import events as e
 from ...domain.configuration import from_semantic
 from ...domain.errors import AppendConflict, DponeError, EngineFailed, ErrorCode
+from ...domain.names import is_predecessor_name
 from ...domain.operation import State
 from ...domain.ports import StreamAppend
 from ...domain.process import Process
-from ...domain.slot import Live
+from ...domain.slot import Live, TargetSlot
 from ...domain.steps import Claim, WorkOff
 from ...domain.tables import ReplicaLook, TableIdentity
 from .attempt import Running
@@ -144,7 +145,7 @@ def _preflight(running: Running) -> None:
         )
     admitted = running.admitted
     looks = tuple(look for look in running.ports.platform.look(key.target) if look.replica in admitted)
-    check_live(looks, str(key.target), key.table, running.slot.live, adopting(process))
+    check_live(looks, str(key.target), key.table, running.slot.live, adopting(process), _known_names(running.slot))
 
 
 def adopting(process: Process) -> str | None:
@@ -156,10 +157,23 @@ def adopting(process: Process) -> str | None:
     return f"dpone platform adopt {sink.database}.{sink.table} {which} --reviewed-by NAME --reason TEXT"
 
 
+def _known_names(slot: TargetSlot) -> frozenset[str]:
+    """Every name beside the target that the ledger can tell of."""
+    return frozenset((*(name for one in slot.kept for name in one.names.values()), *slot.retirements))
+
+
 def check_live(
-    looks: tuple[ReplicaLook, ...], target: str, table: str, live: Live | None, adopt: str | None = None
+    looks: tuple[ReplicaLook, ...],
+    target: str,
+    table: str,
+    live: Live | None,
+    adopt: str | None = None,
+    known: frozenset[str] | None = None,
 ) -> None:
-    """Refuse a target that holds anything but what this ledger proved. ``adopt`` is the command that would allow it."""
+    """Refuse a target that holds anything but what this ledger proved. ``adopt`` is the command that would allow it.
+
+    ``known``: the names beside the target that the ledger can tell of; None when that is not to be asked.
+    """
     for look in looks:
         if not look.reachable:
             raise EngineFailed(
@@ -169,9 +183,37 @@ def check_live(
                 next="Repeat the same command once it does.",
             )
         expected = live.identities.get(look.replica) if live is not None else None
-        problem = _live_problem(look.tables.get(table), expected, target, adopt)
+        found = look.tables.get(table)
+        if found is not None and expected is not None and known is not None and _is_later(found, expected, look, known):
+            raise _older_ledger(target, adopt)
+        problem = _live_problem(found, expected, target, adopt)
         if problem is not None:
             raise problem
+
+
+def _is_later(found: TableIdentity, expected: TableIdentity, look: ReplicaLook, known: frozenset[str]) -> bool:
+    """Whether another live table is one that dpone published, and the ledger has never heard of it.
+
+    Its Keeper path is in this platform's own folder, or a predecessor stands beside it that the ledger did not make.
+    """
+    if found.id == expected.id:
+        return False
+    folder = expected.id.rpartition("/")[0]
+    if folder and found.id.startswith(f"{folder}/"):
+        return True
+    return any(is_predecessor_name(name) and name not in known for name in look.tables)
+
+
+def _older_ledger(target: str, adopt: str | None) -> DponeError:
+    newest = "If the ledger was restored from a copy, put its newest one in its place and repeat the same command"
+    return DponeError(
+        ErrorCode.FOREIGN_TARGET,
+        f"The table {target} was replaced by a generation of dpone's making that the target's history in this ledger "
+        "does not show: the ledger is an older copy of itself, another ledger publishes here, or an operation was "
+        "retired after its swap.",
+        safe="Nothing was read or changed; every table is as it was found.",
+        next=f"{newest}." if adopt is None else f"{newest}; if it was not: {adopt}",
+    )
 
 
 def _live_problem(

@@ -92,7 +92,7 @@ class Leaks:
             for replica in self.fleet.cluster.replicas
         )
         now = ephemerals(self.fleet)
-        assert now <= own + 3 * tables, f"{now} ephemeral nodes, {own} before, {tables} tables"
+        assert now <= own + 2 * tables, f"{now} ephemeral nodes, {own} before, {tables} tables"
         return now
 
     def _check_swaps(self) -> str:
