@@ -122,9 +122,9 @@ def _decided(
     by_others = _by_others(events)
     if by_others is not None:
         return None, by_others, True
-    if own and isinstance(own[0], e.OperationFailed):
-        return _failed(begun, _asked(own, before), before)
     asked = _asked(own, before)
+    if any(isinstance(event, e.OperationFailed) for event in own):
+        return _failed(begun, asked, before)
     if isinstance(begun, _IN_PARTS) and _appends(begun, events):
         return begun, "it went on", True
     if _appends(asked, events):
@@ -136,10 +136,11 @@ def _appends(step: s.Step, events: Iterable[e.Event]) -> bool:
     return any(isinstance(step, _APPENDED_BY.get(type(event), ())) for event in events)
 
 
-def _failed(begun: s.Step | None, asked: s.Step, before: Standing) -> tuple[s.Step | None, str, bool]:
-    unfinished = isinstance(begun, s.Stage) and isinstance(asked, s.AbandonStaging)
-    step = begun if unfinished else asked
-    return step, "it truly failed" if unfinished else f"{_reason(asked, before)}; it truly failed", True
+def _failed(begun: s.Step | None, asked: s.Step, before: Standing) -> tuple[s.Step, str, bool]:
+    """Whatever was under way when it truly failed."""
+    if isinstance(begun, s.Stage) and isinstance(asked, s.AbandonStaging):
+        return begun, "it went on, and truly failed", True
+    return asked, f"{_reason(asked, before)}; it truly failed", True
 
 
 def _asked(own: Sequence[e.Event], before: Standing) -> s.Step:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     "--at",
     "at",
     metavar="EVENT|TIME",
-    help="Its event by number or name (the last of that name), or a time, RFC 3339; default: its last event.",
+    help="Its event by number or name (the last of that name), or a time, RFC 3339; default: its last event. What was "
+    "stored together happened together.",
 )
 @ledger_option
 @format_option
@@ -96,17 +97,16 @@ def _rows(moments: Sequence[Moment], operation: UUID, slot: UUID) -> dict[str, A
 
 
 def _until(moments: Sequence[Moment], operation: UUID, slot: UUID, at: str | None) -> Sequence[Moment]:
+    """The events up to the moment. An append is one moment: all that it stored is there at once."""
     if at is None:
         return moments
     number = _number(moments, operation, at)
-    if number is not None:
-        position = next(
-            moment.position
-            for moment in moments
-            if moment.recorded.stream == operation and moment.recorded.version == number
-        )
-        return [moment for moment in moments if moment.position <= position]
-    return _before(moments, operation, slot, _time(at))
+    if number is None:
+        last = _last_before(moments, operation, slot, _time(at))
+    else:
+        own = (moment for moment in moments if moment.recorded.stream == operation)
+        last = next(moment for moment in own if moment.recorded.version == number)
+    return [moment for moment in moments if moment.position <= last.position or moment.append == last.append]
 
 
 def _number(moments: Sequence[Moment], operation: UUID, at: str) -> int | None:
@@ -132,8 +132,8 @@ def _time(at: str) -> datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def _before(moments: Sequence[Moment], operation: UUID, slot: UUID, time: datetime) -> Sequence[Moment]:
-    """Everything up to the first event of the operation or its slot that is stamped later."""
+def _last_before(moments: Sequence[Moment], operation: UUID, slot: UUID, time: datetime) -> Moment:
+    """The last event before the first one of the operation or its slot that is stamped later."""
     kept: list[Moment] = []
     for moment in moments:
         recorded = moment.recorded
@@ -142,7 +142,7 @@ def _before(moments: Sequence[Moment], operation: UUID, slot: UUID, time: dateti
         kept.append(moment)
     if not any(moment.recorded.stream == operation for moment in kept):
         raise _refused("This operation was not admitted yet at that time.")
-    return kept
+    return kept[-1]
 
 
 def _refused(what: str) -> DponeError:
