@@ -270,6 +270,9 @@ def _unknown(error: Exception) -> AppendUnknown:
 _STORES: Final = {"sqlite": "sqlite", "postgresql": "postgres", "keepermap": "keepermap", "keeper": "keeper"}
 """URL scheme → the module in this package whose ``open_url(rest, create, identity=…)`` opens such a store."""
 
+_EXTRAS: Final = {"psycopg": "postgres", "psycopg_pool": "postgres"}
+"""The package that a store's module is made with → the extra that installs it."""
+
 _CONNECTED: Final = ("keepermap",)
 """Schemes whose stores lie behind a connection: their ``open_url`` also takes what makes one."""
 
@@ -292,7 +295,10 @@ def open_ledger(
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in _STORES:
         raise _refused(scheme if separator else None)
-    open_url: Callable[..., StoreRecorder] = import_module(f".{_STORES[scheme]}", __package__).open_url
+    try:
+        open_url: Callable[..., StoreRecorder] = import_module(f".{_STORES[scheme]}", __package__).open_url
+    except ModuleNotFoundError as error:
+        raise _not_installed(scheme, error) from error
     if scheme in _CONNECTED and connect is None:
         raise _refused(scheme)
     connections = (connect,) if scheme in _CONNECTED else ()
@@ -304,9 +310,22 @@ def open_ledger(
         raise
 
 
+def _not_installed(scheme: str, error: ModuleNotFoundError) -> Exception:
+    package = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(package)
+    if extra is None:
+        return error
+    return LedgerFailed(
+        ErrorCode.REQUEST_INVALID,
+        f"A {scheme}:// ledger needs {package}, which is not installed.",
+        next=f"pip install 'dpone-replay[{extra}]'",
+    )
+
+
 def _refused(scheme: str | None) -> LedgerFailed:
     if scheme in _CONNECTED:
         what = f"A {scheme}:// ledger cannot be opened here: nothing binds its connection."
     else:
         what = "The ledger's URL is not one that this release knows."  # not quoted: it could hold a password
-    return LedgerFailed(ErrorCode.REQUEST_INVALID, what, next="Use --ledger sqlite:///absolute/path/ledger.sqlite")
+    forms = "sqlite:///absolute/path, postgresql://…, keeper://host:port,…/root or keepermap://connection/database"
+    return LedgerFailed(ErrorCode.REQUEST_INVALID, what, next=f"Use --ledger {forms}")

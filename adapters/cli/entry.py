@@ -91,6 +91,8 @@ def run_command(words: list[str], composer: Composer | None = None) -> int:
         return _unwritable(problem)
     except click.ClickException as problem:
         return _usage_error(words, problem)
+    except Exception as problem:
+        return _defect(words, problem)
     return result if isinstance(result, int) else 0
 
 
@@ -113,6 +115,17 @@ def _unwritable(problem: OSError) -> int:
     with suppress(OSError):
         sys.stderr.write(f"{ErrorCode.STORAGE_FULL.value}: The output could not be written: {reason}.\n")
     return 1
+
+
+def _defect(words: list[str], problem: Exception) -> int:
+    """What no command expected: the exception's class and place, never its own words."""
+    from ..runtime.execution import internal
+    from .output import format_of, print_failure
+
+    error = internal(problem)
+    error.safe = "What was recorded stays."
+    print_failure(_command_of(words), error, format_of(words))
+    return error.exit_code
 
 
 def _usage_error(words: list[str], problem: click.ClickException) -> int:

@@ -173,8 +173,10 @@ def _item(found: Found, ledger: str | None) -> dict[str, Any]:
 
 
 def _ledger_words(ledger: str | None) -> list[str]:
-    named = ledger or os.environ.get("DPONE_LEDGER")
-    return ["--ledger", shlex.quote(named)] if named else []
+    from ..runtime.ledger_words import ledger_words
+
+    named = ledger or os.environ.get("DPONE_LEDGER") or None
+    return [shlex.quote(word) for word in ledger_words(named, os.environ)]
 
 
 def _leftovers(found: Sequence[Found]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from ...domain.outcome import Asked, Done, document
 from ...domain.steps import Request
 from .attempt import Invocation, Reporter, Running
 from .compose import Composer, Composition
+from .ledger_words import ledger_words
 from .loop import run
 from .settings import Identity, Settings
 
@@ -64,7 +65,7 @@ class Execution:
         except DponeError as error:
             return self._addressed(error)
         except Exception as error:  # a defect must still end in one document, without a traceback or a value in it
-            return self._addressed(_internal(error))
+            return self._addressed(internal(error))
         return None
 
     def interrupted(self, stop: Interrupted) -> DponeError:
@@ -180,11 +181,11 @@ class Execution:
         return error
 
     def _ledger_words(self) -> list[str]:
-        option = self.settings.ledger_option
-        return [] if option is None else ["--ledger", option]
+        return ledger_words(self.settings.ledger_option, self.settings.environ)
 
 
-def _internal(error: Exception) -> DponeError:
+def internal(error: Exception) -> DponeError:
+    """An exception that nobody expected, told by its class and place and never by its own words."""
     if isinstance(error, MemoryError):
         return DponeError(
             ErrorCode.EVIDENCE_INCOMPLETE,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dpone.adapters.cli.entry import run_command
 from tests.cli.sandbox import CANARY, ROWS_GATE, Ended, Sandbox, ended, engine_rows, rows_of
 from tests.cli.waiting import await_line
 
@@ -194,3 +195,31 @@ def _leaving(place: Path, bytes_: int) -> int:
 
 def _runs(*command: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_a_password_in_the_ledgers_url_is_in_no_command_to_type_next(sandbox: Sandbox, by: str) -> None:
+    url = "postgresql://u:s3cret@127.0.0.1:1/db"
+    if by == "environment":
+        sandbox.environment["DPONE_LEDGER"] = url
+    failed = sandbox.run("r1") if by == "environment" else sandbox.dpone(*sandbox.words("r1"), "--ledger", url)
+    _refused(failed, 1, "DPONE_LEDGER_UNREACHABLE")
+    assert "dpone run " in failed.details["next"]
+    assert "s3cret" not in failed.out + failed.err
+
+
+def test_a_defect_is_one_document_and_no_trace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError(f"{CANARY} in an exception's own words")
+
+    monkeypatch.setattr("dpone.adapters.runtime.settings.settings_from", broken)
+    assert run_command(["ledger", "status", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    failed = json.loads(out)
+    assert (failed["command"], failed["passed"]) == ("ledger status", False)
+    assert failed["result"]["error_code"] == "DPONE_INTERNAL"
+    assert "RuntimeError" in failed["result"]["errors"][0]
+    assert "Traceback" not in err
+    assert CANARY not in out + err

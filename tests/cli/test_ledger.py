@@ -85,6 +85,7 @@ def test_a_backup_is_refused_until_a_person_takes_it_into_use(sandbox: Sandbox, 
         (("restore", "--reviewed-by", "", "--reason", "x"), "DPONE_REQUEST_INVALID"),
         (("restore", "--reviewed-by", "ada"), "DPONE_REQUEST_INVALID"),
         (("status", "--ledger", "postgresql://u:s3cret@127.0.0.1:1/db"), "DPONE_LEDGER_UNREACHABLE"),
+        (("status", "--ledger", "postgresql://u:s3cret@127.0.0.1:1/db?password=s3cret"), "DPONE_LEDGER_UNREACHABLE"),
         (("status", "--ledger", "keepermap://nowhere/db"), "DPONE_CONNECTION_NOT_FOUND"),
     ],
 )

@@ -43,6 +43,18 @@ def test_a_wrong_url_is_refused_without_quoting_it(url: str, why: str) -> None:
     assert "secret" not in f"{caught.value.what} {caught.value.next}"
 
 
+def test_a_store_whose_package_is_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("psycopg", "psycopg_pool")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ("eventsourcing.postgres", "dpone.ledger.postgres"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(LedgerFailed, match="needs psycopg, which is not installed") as caught:
+        open_ledger("postgresql://u:secret@127.0.0.1:1/x", create=True, codec=CODEC)
+    assert caught.value.next == "pip install 'dpone-replay[postgres]'"
+    assert caught.value.exit_code == 2
+
+
 def test_odd_names_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "a b%41?#mode=memory&x" / "ü;ledger.sqlite"
     with open_ledger(sqlite_url(path), create=True, codec=CODEC) as ledger:
