@@ -72,7 +72,8 @@ class DponeError(Exception):
     """An expected ending with a code.
 
     ``cause`` is the specific code behind an INCOMPLETE. ``known`` holds what is known at that moment and may be
-    shown (``replay_details`` of the document). ``exit_code`` overrides the code's own, for an UNSUPPORTED route.
+    shown (``replay_details`` of the document). ``block`` are the lines to paste that ``next`` ends with, every foreign
+    name in them quoted. ``exit_code`` overrides the code's own, for an UNSUPPORTED route.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class DponeError(Exception):
         errors: tuple[str, ...] = (),
         known: Mapping[str, Any] | None = None,
         exit_code: int | None = None,
+        block: str | None = None,
     ) -> None:
         super().__init__(what)
         self.code = code
@@ -94,6 +96,7 @@ class DponeError(Exception):
         self.next = next
         self.cause = cause
         self.errors = errors or (what,)
+        self.block = block
         self.known: dict[str, Any] = dict(known or {})
         self.exit_code = code.exit_code if exit_code is None else exit_code
 

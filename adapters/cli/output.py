@@ -73,10 +73,19 @@ def diagnose(error: DponeError) -> None:
     """What happened, what is safe, what to type: on stderr, at most 4 KiB."""
     lines = [f"{error.code.value}: {error.what}"]
     lines += [f"  - {sentence}" for sentence in error.errors if not _told(error, sentence)]
-    tail = [f"Safe:  {error.safe}"] + ([f"Next:  {error.next}"] if error.next else [])
+    tail = [f"Safe:  {error.safe}", *_next(error)]
     rest = _cut(tail, DIAGNOSTIC_BYTES_MAX // 2)
     text = _cut(lines, DIAGNOSTIC_BYTES_MAX - len(rest.encode()) - 2)
     _emit(f"{text}\n{rest}", sys.stderr)
+
+
+def _next(error: DponeError) -> list[str]:
+    """What to type, on one line; a block to paste keeps its own lines."""
+    if error.next is None:
+        return []
+    if error.block is None or not error.next.endswith(f"\n{error.block}"):
+        return [f"Next:  {error.next}"]
+    return [f"Next:  {error.next.removesuffix(error.block).rstrip()}", *error.block.split("\n")]
 
 
 def _cut(lines: Sequence[str], bytes_max: int) -> str:

@@ -112,6 +112,7 @@ def propose(path: Path, options: CsvOptions, max_bytes: int) -> SourceFailed:
         f"{shown(path.name)} is a CSV file: its columns' types must be declared.",
         f"Paste this into the process's sink (types proposed from all {guesses[0].rows:,} rows) and check it:\n{block}",
         (f"{shown(path.name)} is a CSV file: its columns' types must be declared.", block),
+        block,
     )
 
 

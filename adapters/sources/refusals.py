@@ -51,10 +51,15 @@ def too_large(name: str, max_bytes: int, *, unpacked: bool) -> SourceFailed:
     )
 
 
-def declaration(what: str, next_step: str, errors: tuple[str, ...] = ()) -> SourceFailed:
-    """The manifest does not fit the source."""
+def declaration(what: str, next_step: str, errors: tuple[str, ...] = (), block: str | None = None) -> SourceFailed:
+    """The manifest does not fit the source. ``block`` are lines to paste, which ``next_step`` ends with."""
     return SourceFailed(
-        ErrorCode.MANIFEST_INVALID, what, safe="Nothing was read or changed.", next=next_step, errors=errors
+        ErrorCode.MANIFEST_INVALID,
+        what,
+        safe="Nothing was read or changed.",
+        next=next_step,
+        errors=errors,
+        block=block,
     )
 
 
