@@ -29,7 +29,7 @@ def timeline(events: Sequence[e.Event]) -> tuple[Line, ...]:
     lines: list[Line] = []
     operation = Operation()
     for index, event in enumerate(events):
-        if isinstance(event, e.AttemptStarted) and _was_interrupted(operation, events[index - 1]):
+        if isinstance(event, e.AttemptStarted) and _was_interrupted(operation, events[:index]):
             lines.append(_line("broken", "interrupted", _ended(operation), events, event, operation.attempt, at=""))
         operation = evolve(operation, event)
         told = shown(event, operation)
@@ -85,9 +85,12 @@ def sentence(step: Step) -> str:
     return f"The same command would now {step.sentence}."
 
 
-def _was_interrupted(operation: Operation, previous: e.Event) -> bool:
+def _was_interrupted(operation: Operation, before: Sequence[e.Event]) -> bool:
     if operation.attempt == 0 or operation.state is State.NEW:
         return False
+    previous = before[-1]
+    if isinstance(previous, e.AttemptStarted) and len(before) > 1 and isinstance(before[-2], e.OperationReopened):
+        return before[-2].review is None  # a person reopened it and left the rest to the next command
     told = (e.ObservationAbandoned, e.OperationReopened, e.ReplayValidated, e.OperationCompleted)
     return not isinstance(previous, told)
 

@@ -42,6 +42,9 @@ def test_a_completed_operation_loads_anew(sandbox: Sandbox) -> None:
     assert (again.code, again.result["changes"]) == (0, [])
     run = sandbox.run("r1")
     assert (run.code, run.result["extracted_rows"]) == (0, 301), run
+    told = sandbox.dpone("ops", "explain", identity(sandbox)).out
+    assert "Ada reopened it: the source was corrected" in told
+    assert "interrupted" not in told
     assert engine_rows(sandbox.engine) == rows_of(2)
     found = operation_of(sandbox, "r1")
     assert found is not None
