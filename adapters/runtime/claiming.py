@@ -145,7 +145,7 @@ def _preflight(running: Running) -> None:
         )
     admitted = running.admitted
     looks = tuple(look for look in running.ports.platform.look(key.target) if look.replica in admitted)
-    check_live(looks, str(key.target), key.table, running.slot.live, adopting(process), _known_names(running.slot))
+    check_live(looks, str(key.target), key.table, running.slot.live, adopting(process), _known(running.slot))
 
 
 def adopting(process: Process) -> str | None:
@@ -157,9 +157,11 @@ def adopting(process: Process) -> str | None:
     return f"dpone platform adopt {sink.database}.{sink.table} {which} --reviewed-by NAME --reason TEXT"
 
 
-def _known_names(slot: TargetSlot) -> frozenset[str]:
-    """Every name beside the target that the ledger can tell of."""
-    return frozenset((*(name for one in slot.kept for name in one.names.values()), *slot.retirements))
+def _known(slot: TargetSlot) -> frozenset[str]:
+    """Every name beside the target that the ledger can tell of, and every identity that is kept there."""
+    names = (name for one in slot.kept for name in one.names.values())
+    identities = (identity.id for one in slot.kept for identity in one.identities.values())
+    return frozenset((*names, *identities, *slot.retirements))
 
 
 def check_live(
@@ -172,7 +174,7 @@ def check_live(
 ) -> None:
     """Refuse a target that holds anything but what this ledger proved. ``adopt`` is the command that would allow it.
 
-    ``known``: the names beside the target that the ledger can tell of; None when that is not to be asked.
+    ``known``: names and identities beside the target that the ledger can tell of; None when that is not to be asked.
     """
     for look in looks:
         if not look.reachable:
@@ -196,7 +198,7 @@ def _is_later(found: TableIdentity, expected: TableIdentity, look: ReplicaLook, 
 
     Its Keeper path is in this platform's own folder, or a predecessor stands beside it that the ledger did not make.
     """
-    if found.id == expected.id:
+    if found.id == expected.id or found.id in known:
         return False
     folder = expected.id.rpartition("/")[0]
     if folder and found.id.startswith(f"{folder}/"):
