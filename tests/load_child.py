@@ -11,14 +11,16 @@ import pickle
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from dpone.adapters.airflow.child import main
 from dpone.adapters.runtime.compose import Composition
 from dpone.adapters.runtime.settings import Settings
 from dpone.domain.configuration import Process
+from dpone.domain.tables import Column
 
-from .injected import Injected, MemoryPlatform
+from .injected import Injected, MemoryPlatform, MemorySource
 
 
 class KeptPlatform(MemoryPlatform):
@@ -53,7 +55,25 @@ def composed(settings: Settings, process: Process, behaviour: str) -> Compositio
         case "ignore":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(60)
-    return injected(settings, process)
+    composition = injected(settings, process)
+    if behaviour == "meet":
+        return replace(composition, ports=replace(composition.ports, source=MeetingSource(folder)))
+    return composition
+
+
+class MeetingSource(MemorySource):
+    """Is described only once both siblings have come so far: neither has begun its attempt."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def describe(self) -> tuple[Column, ...]:
+        (self.folder / f"here-{os.getpid()}").touch()
+        deadline = time.monotonic() + 20
+        while len(list(self.folder.glob("here-*"))) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return super().describe()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Timer
 
@@ -154,9 +155,13 @@ def test_the_summary_is_bounded_and_the_asset_event_names_the_load(task: Task) -
     }
 
 
-def test_a_connection_is_bound_when_it_is_asked_for_and_shows_nowhere(task: Task) -> None:
-    environ = {"DPONE_CONN_REPLAY_SOURCE_HOST": "db.example", "DPONE_CONN_REPLAY_SOURCE_PASSWORD": PASSWORD}
-    outcome = task.run(behaviour="leak", environ=environ)
+def test_a_connection_is_bound_when_it_is_asked_for_and_shows_nowhere(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although the worker's own environment holds it."""
+    monkeypatch.setenv("DPONE_CONN_REPLAY_SOURCE_HOST", "db.example")
+    monkeypatch.setenv("DPONE_CONN_REPLAY_SOURCE_PASSWORD", PASSWORD)
+    outcome = task.run(behaviour="leak", environ=dict(os.environ) | {"DPONE_HOME": str(task.home)})
     assert outcome.passed, outcome.failure
     log = "\n".join(task.log)
     assert "a driver says: db.example" in log
@@ -241,14 +246,20 @@ def test_an_execution_timeout_ends_the_process(task: Task) -> None:
 
     earlier = signal.signal(signal.SIGALRM, on_alarm)
     attempt = task.attempt(behaviour="ignore")
+
+    def alarm() -> None:
+        await_that((task.home / "pid").exists)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    timer = Timer(0.1, alarm)
+    timer.start()
     try:
-        signal.setitimer(signal.ITIMER_REAL, 1.5)
         with pytest.raises(Timeout):
             attempt.run()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        timer.join()
         signal.signal(signal.SIGALRM, earlier)
-    assert not (task.home / "pid").exists() or is_gone(int((task.home / "pid").read_text()))
+    assert is_gone(int((task.home / "pid").read_text()))
 
 
 def test_mapped_siblings_for_one_target_are_refused_with_a_sentence(task: Task) -> None:
@@ -277,6 +288,25 @@ def test_mapped_siblings_with_targets_of_their_own_both_load(task: Task, tmp_pat
     first, second = task.run(*FLOW, map_index=0), task.run(other, "other", map_index=1)
     assert (first.passed, second.passed) == (True, True)
     assert first.operation_id != second.operation_id
+
+
+@pytest.mark.parametrize("spelling", ["one process", "two processes"])
+def test_of_two_mapped_siblings_that_start_together_one_loads(spelling: str, task: Task, tmp_path: Path) -> None:
+    """Both look before either has begun: the append decides, and the loser says why."""
+    renamed = tmp_path / "renamed.flow.yaml"
+    renamed.write_text(FLOW[0].read_text().replace("name: refresh", "name: other"))
+    second = (renamed, "other") if spelling == "two processes" else FLOW
+    task.home.mkdir()
+    with ThreadPoolExecutor(2) as together:
+        tries = [task.attempt(*where, behaviour="meet", map_index=index) for index, where in enumerate((FLOW, second))]
+        outcomes = list(together.map(Try.run, tries))
+    failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+    assert len(failures) == 1
+    again = task.run(*(FLOW, second)[[outcome.passed for outcome in outcomes].index(False)], map_index=7)
+    assert again.failure is not None
+    assert "share one target" in again.failure.what
+    if spelling == "one process":
+        assert "share one target" in failures[0].what
 
 
 RETRIED = {

@@ -20,7 +20,7 @@ from ..program.running import perform
 from ..reader.child import die_with
 from . import frames
 from .request import Handed, bound
-from .siblings import explained, refusing_siblings
+from .siblings import refusing_siblings
 
 if TYPE_CHECKING:
     from ...domain.steps import Step
@@ -50,12 +50,9 @@ def _answer(channel: socket.socket, composer: Composer | None) -> int:
 def _performed(handed: Handed, provider: ChannelProvider, composer: Composer | None) -> Outcome:
     from ..runtime.compose import compose
 
-    watched = refusing_siblings(handed.request, composer or compose)
+    composed = refusing_siblings(handed.request, composer or compose)
     with interruptible():
-        outcome = perform(
-            handed.request, environ=handed.environ, provider=provider, composer=watched, reporter=TaskLog()
-        )
-    return explained(outcome, watched)
+        return perform(handed.request, environ=handed.environ, provider=provider, composer=composed, reporter=TaskLog())
 
 
 @dataclass(frozen=True, slots=True)

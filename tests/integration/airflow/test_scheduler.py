@@ -110,6 +110,13 @@ def test_mapped_tasks_load_side_by_side(airflow: Airflow) -> None:
     assert [task["state"] for task in airflow.tasks("mapped", RUN)] == ["success", "success"]
 
 
+def test_of_two_mapped_siblings_for_one_target_one_loads(airflow: Airflow) -> None:
+    airflow.trigger("siblings", RUN)
+    assert airflow.ended("siblings", RUN) == "failed"
+    assert sorted(task["state"] for task in airflow.tasks("siblings", RUN)) == ["failed", "success"]
+    assert "Two mapped tasks of this run share one target: map indexes 0 and 1" in airflow.log("siblings")
+
+
 def test_marking_a_failed_load_as_success_starts_what_is_downstream_except_behind_a_guard(airflow: Airflow) -> None:
     """The trap that the guards are for: Airflow believes the mark, the ledger does not know it."""
     if not any(run["dag_run_id"] == RUN for run in airflow.runs("poor")):
