@@ -12,7 +12,7 @@ from .processes import Process
 from .promises import check_world
 from .scenes import MIDDLE, Scene, code
 from .statements import FATES
-from .world import World
+from .world import TARGET, World
 
 
 def retired(scene: Scene) -> Process:
@@ -178,3 +178,30 @@ def test_a_held_target_is_not_taken_from_what_died(call: str) -> None:
     again = scene.start()
     again.finish()
     assert code(again) is None
+
+
+@pytest.mark.parametrize("fault", ["lost", "unheard"])
+def test_a_rename_that_fails_ends_nothing_that_is_still_open(fault: str) -> None:
+    scene = Scene(replicas=2)
+    run = scene.start()
+    assert run.advance_to("swap")
+    run.crash()
+    scene.world.faults["rename"] = fault
+    first = retired(scene)
+    assert code(first) is (ErrorCode.EVIDENCE_INCOMPLETE if fault == "lost" else None)
+    assert (scene.world.ledger.slot.holder is None) == (code(first) is None)
+    assert code(retired(scene)) is None
+    check_next_night(scene)
+
+
+@pytest.mark.parametrize("call", ["append CapsuleWritten", "swap", "append CommitProven", "reader orders"])
+def test_whatever_is_left_is_listed(call: str) -> None:
+    scene = Scene(replicas=2)
+    run = scene.start()
+    assert run.advance_to(call)
+    run.crash()
+    assert code(retired(scene)) is None
+    slot = scene.world.ledger.slot
+    known = {TARGET.table, *slot.retirements, *(name for kept in slot.kept for name in kept.names.values())}
+    for replica in scene.world.replicas:
+        assert set(scene.world.tables[replica]) <= known
