@@ -7,7 +7,7 @@ and decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from .topology import session_on
 
 DATABASE: Final = "dpone_authority"
 TABLE: Final = "platform"
+_CHARACTERS_MAX: Final = 1_000
 _COLUMNS: Final = "platform_id, cluster, ledger_id, epoch, revision, databases, written_at"
 
 
@@ -35,7 +36,10 @@ class Marker:
 
 
 def read_markers(session: ReplicaSession) -> tuple[Marker, ...]:
-    """The rows that hold, one a platform, sorted by platform; empty where nothing was ever provisioned."""
+    """The rows that hold, one a platform, sorted by platform; empty where nothing was ever provisioned.
+
+    Raises LedgerFailed (LEDGER_CORRUPT) for a row that this product cannot have written.
+    """
     exists = session.query(
         f"SELECT count() AS tables FROM system.tables WHERE database = {literal(DATABASE)} AND name = {literal(TABLE)}"
     )
@@ -45,18 +49,28 @@ def read_markers(session: ReplicaSession) -> tuple[Marker, ...]:
         f"SELECT platform_id, cluster, ledger_id, epoch, revision, databases FROM {DATABASE}.{TABLE} "
         "ORDER BY platform_id, epoch, revision"
     )
-    return tuple(
-        {
-            row["platform_id"]: Marker(
-                row["platform_id"],
-                row["cluster"],
-                row["ledger_id"],
-                int(row["epoch"]),
-                tuple(row["databases"]),
-                int(row["revision"]),
-            )
-            for row in rows
-        }.values()
+    found = (_marker(row, session.endpoint.replica) for row in rows)
+    return tuple({marker.platform_id: marker for marker in found}.values())
+
+
+def _marker(row: Mapping[str, object], replica: str) -> Marker:
+    """Whoever may create tables there can make this one, with columns of any type."""
+    match row:
+        case {
+            "platform_id": str(platform_id),
+            "cluster": str(cluster),
+            "ledger_id": str(ledger_id),
+            "epoch": int(epoch),
+            "revision": int(revision),
+            "databases": [*databases],
+        } if epoch > 0 and revision > 0 and _are_names([platform_id, ledger_id, cluster, *databases]):
+            return Marker(platform_id, cluster, ledger_id, epoch, tuple(map(str, databases)), revision)
+    raise other_ledger(f"Replica {replica} bears a marker that no ledger has written.")
+
+
+def _are_names(found: Sequence[object]) -> bool:
+    return all(isinstance(name, str) and 0 < len(name) <= _CHARACTERS_MAX for name in found) and all(
+        isinstance(name, str) and name.isprintable() for name in found[:2]
     )
 
 

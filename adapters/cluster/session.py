@@ -22,6 +22,8 @@ CONNECT_SECONDS: Final = 5.0
 REPLY_SECONDS: Final = 30.0
 _DATABASE: Final = "system"
 """Every server has it and every user may enter it; all statements name their own."""
+_UNREADABLE: Final = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, MemoryError)
+"""What the driver runs into where the bytes are not what they claim to be."""
 _FIRST_PRESENT: Final = (23, 3)
 """Older servers than this are spoken to as to 18.16: what that one lacks, they may lack too."""
 
@@ -93,6 +95,8 @@ class ReplicaSession:
         """A small result: its rows, each by alias."""
         rows, columns = self._sent(statement, settings)
         names = [name for name, _ in columns]
+        if any(len(row) != len(names) for row in rows):
+            raise self._no_reply()
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def execute(self, statement: str, settings: Mapping[str, Any] | None = None) -> None:
@@ -101,10 +105,16 @@ class ReplicaSession:
 
     def _sent(self, statement: str, settings: Mapping[str, Any] | None) -> tuple[Any, Any]:
         with self.failing():
-            result: tuple[Any, Any] = self.client.execute(
-                statement, settings=dict(settings or {}), with_column_types=True
-            )
+            try:
+                result: tuple[Any, Any] = self.client.execute(
+                    statement, settings=dict(settings or {}), with_column_types=True
+                )
+            except _UNREADABLE:
+                raise self._no_reply() from None
         return result
+
+    def _no_reply(self) -> EngineFailed:
+        return unreachable(self.endpoint.replica, "answers with what is no reply of a ClickHouse server")
 
     @contextmanager
     def failing(self) -> Iterator[None]:
