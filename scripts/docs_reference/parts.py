@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from . import classes, cli, document, figures, hashes, limits, manifest, states, values
+from . import classes, cli, document, figures, hashes, limits, manifest, projections, states, values
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "cli": cli.commands,
@@ -19,6 +19,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "manifest-process": manifest.process,
     "manifest-quality": manifest.quality,
     "manifest-types": manifest.types,
+    "projections": projections.tables,
     "states": states.diagram,
     "transitions": states.transitions,
     "next-steps": states.next_steps,
