@@ -9,7 +9,7 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "recover.md"
 _ROW = re.compile(
-    r'^### (.+)\n\n(?:<a id="([a-z-]+)"></a>)?<!-- row: ([a-z-]+) -->(.*?)(?=^##|\Z)', re.DOTALL | re.MULTILINE
+    r'^### ([^\n]+)\n\n(?:<a id="([a-z-]+)"></a>)?<!-- row: ([a-z-]+) -->(.*?)(?=^##|\Z)', re.DOTALL | re.MULTILINE
 )
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
