@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from dpone.adapters.runtime.attempt import Invocation, Ports, Running
 from dpone.adapters.runtime.lookup import Found
 from dpone.adapters.runtime.reviewing.case import Case, Proposal
+from dpone.adapters.runtime.reviewing.guarding import release_guard as releasing
 from dpone.adapters.runtime.reviewing.retiring import retire
 from dpone.adapters.runtime.reviewing.review import Decision
-from dpone.domain.errors import DponeError
+from dpone.domain.errors import DponeError, EngineFailed, ErrorCode
 from dpone.domain.events import AttemptStarted, By, Review, SlotHeld, SlotUnheld
 from dpone.domain.explain import next_for, same_request
 from dpone.domain.identity import operation_id
@@ -70,6 +72,32 @@ class Retirement(Process):
             raise error
         if error is None:
             expect(self.world.ledger.operation(self.request.key).state == "RETIRED", "ended, and it is not")
+
+
+def release_guard(world: World, key: str) -> dict[str, object]:
+    """``ops release-guard`` at one moment, while no replica can be looked at. What it answered."""
+    request = command(key, "observed")
+    ports: Any = Ports(world.ledger, None, _Unreachable(), None, _Clock(), _Ids(world))  # type: ignore[arg-type]
+    view = Running(ports, request, Invocation(BY, 1, "dpone ops resume"), _Quiet())
+    events = tuple(world.ledger.events(request.key))
+    operation, slot = world.ledger.operation(request.key), world.ledger.slot
+    step = next_for(operation, slot, None, same_request(operation))
+    found = Found(operation_id(request.key), events, operation, slot, step)
+    decision = Decision("Ada", "its host is gone", BY, "the console shows it")
+    case = ModelCase(found, None, None, _Quiet(), decision, view)  # type: ignore[arg-type]
+    return releasing(case, _seen, _seen).result
+
+
+class _Unreachable:
+    """A platform that cannot be looked at: what is known says so, and the decision does not rest on it."""
+
+    replicas = ("r1",)
+
+    def acquire(self) -> None:
+        raise EngineFailed(ErrorCode.REPLICA_UNREACHABLE, "No replica answers.")
+
+    def release(self) -> None:
+        pass
 
 
 def hold(world: World) -> None:

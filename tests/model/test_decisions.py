@@ -7,7 +7,7 @@ import pytest
 from dpone.domain.errors import ErrorCode
 from dpone.domain.operation import State
 
-from .deciding import Retirement, hold, unhold
+from .deciding import Retirement, hold, release_guard, unhold
 from .processes import Process
 from .promises import check_world
 from .scenes import MIDDLE, Scene, code
@@ -205,3 +205,23 @@ def test_whatever_is_left_is_listed(call: str) -> None:
     known = {TARGET.table, *slot.retirements, *(name for kept in slot.kept for name in kept.names.values())}
     for replica in scene.world.replicas:
         assert set(scene.world.tables[replica]) <= known
+
+
+@pytest.mark.parametrize("call", ["reader orders", "append TargetObserved"])
+def test_a_guard_that_was_released_under_a_reader_is_taken_anew(call: str) -> None:
+    """The frozen process finds that its guard is gone and observes under another; a second process may do it first."""
+    for second in (False, True):
+        scene = Scene()
+        frozen = scene.start()
+        assert frozen.advance_to(call)
+        assert release_guard(scene.world, "monday")["guard_held"] is False
+        check_world(scene.world)
+        assert scene.state() is State.TARGET_PENDING
+        if second:
+            other = scene.start()
+            other.finish()
+            assert code(other) is None
+        frozen.finish()
+        assert code(frozen) is (ErrorCode.SUPERSEDED if second else None)
+        assert scene.state() is State.COMPLETE
+        check_next_night(scene)
