@@ -103,7 +103,7 @@ class Appender:
                 raise crowded(self._session.name, self._session.wait_seconds)
             attempt += 1
             if attempt > 1:  # the first loser need not wait: it has just read where the end is
-                time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.05)))
+                time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.05)))  # noqa: S311
 
     def _known(self, batch: _Batch) -> tuple[View, bool]:
         view = self._view

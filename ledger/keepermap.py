@@ -112,7 +112,7 @@ class KeeperMapRecorder(ApplicationRecorder):
             stored = self._settle(keys, first, token, answer)
             if stored is not None:
                 return stored
-            time.sleep(random.uniform(0, 0.01))  # several processes race for the same position
+            time.sleep(random.uniform(0, 0.01))  # noqa: S311 - several processes race for the same position
         raise busy(self._name)
 
     def _try(self, statement: str) -> SqlFailed | None:

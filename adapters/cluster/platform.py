@@ -169,7 +169,7 @@ class ReplicatedPlatform:
             try:
                 with self._session(replica, self._bounds.look) as session:
                     return reports.reported(session, endpoints, candidate, self._queue_path)
-            except Exception:  # a report is a courtesy: whatever breaks it must not replace what is reported on
+            except Exception:  # noqa: S112 - a report is a courtesy: what breaks it must not replace what it is about
                 continue
         return {}
 
