@@ -59,6 +59,8 @@ class DponeRunOperator(BaseOperator):  # type: ignore[misc]
         from .process import COMMAND
         from .results import summary
 
+        ti = context["ti"]
+        self.log.info("Try %s of %s %s, task instance %s", ti.try_number, ti.dag_id, ti.run_id, ti.id)
         self._try = Try(self._request(context), os.environ, self._say, self.load_command or COMMAND)
         outcome = self._try.run()
         self.audit_link = self._audit_link(outcome)
@@ -67,7 +69,7 @@ class DponeRunOperator(BaseOperator):  # type: ignore[misc]
         for warning in outcome.warnings:
             self.log.warning("%s", warning)
         self._tell_assets(context, outcome)
-        return summary(outcome)
+        return summary(outcome) | {"try_number": ti.try_number, "ti_id": str(ti.id)}
 
     def on_kill(self) -> None:
         """End the load and its reader, within five seconds, also when they ignore it. Idempotent."""

@@ -47,6 +47,7 @@ def test_a_load_succeeds_with_a_bounded_summary_and_a_link(report: Report) -> No
     assert (load["state"], load["try"]) == ("success", 1)
     short = load["xcom"]
     assert (short["dag_id"], short["run_id"]) == ("good", report.data["runs"]["good"]["run_id"])
+    assert (short["attempt"], short["try_number"], len(short["ti_id"])) == (1, 1, 36)
     assert (short["extracted_rows"], short["final_rows"], short["governance"]) == (RECORDS, RECORDS, "complete")
     assert load["link"] == f"http://127.0.0.1:1/audit/operations/{short['operation_id']}"
     assert report.task("good", "consume")["xcom"] == "consumed"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .deployment import Deployment
+from .deployment import ROOT, Deployment
 
 _READS = """# A file that says dag and airflow is parsed.
 from airflow.sdk import BaseHook, Variable
@@ -24,6 +24,7 @@ def reports(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) ->
     files = [
         deployment.dags / "only_the_operator.py",
         deployment.dags / "loads.py",
+        ROOT / "examples/airflow/durable_replay_embedded.py",
         folder / "reads_a_variable.py",
         folder / "reads_a_connection.py",
     ]
@@ -52,6 +53,11 @@ def test_guards_and_flows_read_no_connection_and_load_no_engine_either(reports: 
     assert report["import_errors"] == {}
     assert {"good", "shop", "siblings"} <= set(report["dags"])
     assert report["heavy"] == []
+
+
+def test_the_example_is_a_dag(reports: dict[str, dict[str, Any]]) -> None:
+    report = reports["durable_replay_embedded"]
+    assert (report["dags"], report["import_errors"]) == (["durable_replay_embedded"], {})
 
 
 @pytest.mark.parametrize("name", ["reads_a_variable", "reads_a_connection"])
