@@ -97,3 +97,56 @@ def test_a_failure_tells_what_was_under_way(staged: bool) -> None:
     failed = told(x.UNTIL[State.ADMITTED], (x.opened(),), *more, (x.failed(),))[-1]
     assert failed.step == ("Rehearse" if staged else "Stage")
     assert "truly failed" in failed.because
+
+
+DISPATCHED = (x.UNTIL[State.DISPATCHED],)
+PENDING = (x.UNTIL[State.COMMITTED], (x.pending(),))
+TWO = ("r1", "r2")
+
+
+@pytest.mark.parametrize(
+    ("before", "appended", "step"),
+    [
+        (DISPATCHED, (x.fenced(), x.dispatched(epoch=2)), "Settle"),
+        (DISPATCHED, (x.proven(),), "Settle"),
+        ((*DISPATCHED, (x.fenced(),)), (x.dispatched(epoch=2),), "Settle"),
+        (DISPATCHED, (x.started(2),), "StartAttempt"),
+        ((x.UNTIL[State.PREPARED],), (x.dispatched(),), "Dispatch"),
+        ((x.UNTIL[State.PREPARED],), (x.staging_abandoned(),), "Dispatch"),
+        (PENDING, (x.target_observed(),), "Observe"),
+        (PENDING, (x.waived(),), "Observe"),
+        (PENDING, (x.observation_abandoned(),), "Observe"),
+        ((*PENDING, (x.observation_abandoned(),), (x.started(2),)), (x.pending(2, x.RECEIPT),), "Observe"),
+        ((x.UNTIL[State.ADMITTED], (x.opened(),), (x.started(2),)), (x.staging_abandoned(),), "AbandonStaging"),
+        ((x.STAGED_CANDIDATE,), (x.staging_abandoned(),), "Rehearse"),
+        ((x.UNTIL[State.FAILED],), (x.reopened(), x.started(2)), "Claim"),
+    ],
+)
+def test_what_recovery_appends_is_a_step_too(
+    before: tuple[tuple[e.Event, ...], ...], appended: tuple[e.Event, ...], step: str
+) -> None:
+    slot = (x.vacated(live=None),) if x.failed() in before[0] else ()
+    last = told(*before, appended, slot=slot)[-1]
+    assert (last.step, last.follows) == (step, True), last.because
+
+
+def test_fewer_replicas_are_part_of_the_proof() -> None:
+    key_and_rest = (x.admitted(replicas=TWO), x.started(), x.opened(), x.source_observed())
+    staged = (
+        x.candidate_staged(replicas=TWO),
+        x.staged_observed(),
+        x.gates_evaluated(),
+        x.capsule_written(replicas=TWO),
+    )
+    last = told((*key_and_rest, *staged, x.dispatched(replicas=TWO)), (x.reduced("r2"), x.proven(replicas=("r1",))))[-1]
+    assert (last.step, last.follows) == ("Settle", True)
+
+
+def test_a_drop_that_waits_is_worked_off_before_staging() -> None:
+    first = [
+        StreamAppend(STREAM, 0, x.UNTIL[State.ADMITTED]),
+        StreamAppend(ITS_SLOT, 0, (x.slot_opened(), x.claimed(), x.retirement())),
+    ]
+    history = moments([first, [StreamAppend(ITS_SLOT, 3, (x.deferred(),))], [StreamAppend(STREAM, 2, (x.opened(),))]])
+    followed, _ = retrace(history, STREAM, ITS_SLOT)
+    assert [(one.step, one.follows) for one in followed] == [("Claim", True), ("WorkOff", True), ("Stage", True)]

@@ -17,7 +17,7 @@ from dpone.ledger.projections.target import ProjectionTarget, open_target
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import EventLedger, open_ledger
 
-from .histories import EVENTS_A_LIFE, append_lives
+from .histories import EVENTS_A_LIFE, LIFE, append_lives
 
 
 def kept(target: ProjectionTarget) -> dict[str, list[Row]]:
@@ -69,8 +69,13 @@ class TargetContract:
         assert projected(ledger, target) == ledger.position() == 3 * EVENTS_A_LIFE - 2
         rows = kept(target)
         assert [row[0] for row in rows["timeline"]] == list(range(1, ledger.position() + 1))
-        states = [dict(zip(OPERATIONS.names, row, strict=True))["state"] for row in rows["operations"]]
-        assert states == ["COMPLETE"] * 3
+        found = [dict(zip(OPERATIONS.names, row, strict=True)) for row in rows["operations"]]
+        ends = [
+            position for position in range(1, ledger.position() + 1) if rows["timeline"][position - 1][9] == "COMPLETE"
+        ]
+        assert {row["state"] for row in found} == {"COMPLETE"}
+        assert {row["position"] for row in found} == set(ends)
+        assert {row["events"] for row in found} == {len(LIFE) + 1}
         (slot,) = [dict(zip(SLOTS.names, row, strict=True)) for row in rows["slots"]]
         assert (slot["holder"], slot["live_run_id"], slot["live_adopted"]) == (None, "run-2", False)
 
@@ -106,6 +111,17 @@ class TargetContract:
         finally:
             other.close()
         assert slow.advance(mark, 5).position == ledger.position()
+        assert check_projection(ledger, target).passed
+
+    def test_a_follower_that_others_overtook_for_a_while_remembers_nothing_wrong(
+        self, target: ProjectionTarget, ledger: EventLedger
+    ) -> None:
+        append_lives(ledger, "orders", 1)
+        slow = Follower(ledger, target)
+        slow.catch_up(slow.begin(), 6)
+        other = Follower(ledger, target)
+        other.catch_up(other.begin(), 11)
+        assert slow.catch_up(slow.begin()).position == ledger.position()
         assert check_projection(ledger, target).passed
 
     def test_a_rebuild_in_between_is_followed(self, target: ProjectionTarget, ledger: EventLedger) -> None:
