@@ -16,8 +16,8 @@ from dpone.ledger.projections.target import open_target
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import EventLedger, open_ledger
 from tests.cli.sandbox import Sandbox, ended
+from tests.faults.relay import Cut, Relay
 from tests.ledger.projections.histories import EVENTS_A_LIFE, append_lives
-from tests.ledger.relay import Relay
 from tests.servers.postgres import PASSWORD, PostgresServer
 from tests.servers.sessions import postgres
 
@@ -202,7 +202,7 @@ def test_a_commit_whose_answer_is_lost_is_found_to_be_written(
     to = f"postgresql://reader@127.0.0.1:{relay.port}/postgres?schema=lost"
     assert sandbox.dpone("ledger", "project", "--to", to).code == 0
     append_lives(ledger, "items", 1)
-    relay.lose_reply = b"COMMIT"
+    relay.arm(Cut.UNHEARD, lambda data: b"COMMIT" in data)
     lost = sandbox.dpone("ledger", "project", "--to", to)
     assert (lost.code, "DPONE_CONNECTION_REFUSED" in lost.err) == (1, True)
     assert sandbox.dpone("ledger", "project", "--to", to).code == 0

@@ -174,7 +174,7 @@ class _Round:
             case Kind.RACE:
                 self._race()
             case Kind.CUT:
-                self._cut(chance.choice(list(PHASES)), chance.choice(list(Cut)))
+                self._cut(chance.choice(list(PHASES)), chance.choice([cut for cut in Cut if cut is not Cut.LATE]))
             case Kind.SERVER_FROZEN:
                 self.told = f"{server + 1} at {point}"
                 self._run(f"freeze:{process.pid}@{point}")

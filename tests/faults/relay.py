@@ -12,6 +12,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from queue import Queue
 from typing import Final
 
 When = Callable[[bytes], bool]
@@ -28,23 +29,28 @@ class Cut(StrEnum):
 
     BEFORE = "cut before the request"
     AFTER = "cut after the request, before the reply"
+    UNHEARD = "cut when it is done, and the reply is lost"
     SILENT = "reply later than every timeout"
     HALF_OPEN = "half-open: the server's side is gone, and nobody says so"
     MIDDLE = "reset in the middle of a block"
     TRUNCATED = "reply cut short"
     GARBAGE = "reply replaced by garbage"
+    LATE = "cut, and the request arrives when a test says so"
 
 
 class Relay:
-    """Listens on ``port``. ``hits`` counts the requests that were cut; ``down`` refuses every connection."""
+    """Listens on ``port``. ``hits`` counts the requests that were cut; ``down`` refuses every connection; while it is
+    ``silent`` nothing passes in either direction."""
 
     def __init__(self, upstream: int, seed: int = 0) -> None:
         self.hits = 0
         self.down = False
+        self.silent = False
         self.seen: list[bytes] | None = None
         self._upstream = upstream
         self._random = random.Random(seed)
-        self._armed: tuple[Cut, When] | None = None
+        self._armed: list[tuple[Cut, When]] = []
+        self._held: list[tuple[_Link, bytes]] = []
         self._lock = threading.Lock()
         self._links: set[_Link] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -52,15 +58,28 @@ class Relay:
         threading.Thread(target=self._accept, name="relay", daemon=True).start()
 
     def arm(self, cut: Cut, when: When) -> None:
-        """Do this to the next request that is meant, once."""
+        """Do this to the next request that is meant, once; what is armed later waits until that has happened."""
         with self._lock:
-            self._armed = (cut, when)
+            self._armed.append((cut, when))
+
+    @property
+    def armed(self) -> int:
+        """How many cuts are still to come."""
+        return len(self._armed)
+
+    def deliver_late(self) -> list[bytes]:
+        """Hand over the requests that were held back, and return what the server answered."""
+        held, self._held = self._held, []
+        return [link.deliver(data) for link, data in held]
+
+    def hold(self, link: _Link, data: bytes) -> None:
+        self._held.append((link, data))
 
     def disarm(self) -> None:
         """Let everything pass, and end the connections that were left without an answer."""
         with self._lock:
-            self._armed = None
-        self.down = False
+            self._armed.clear()
+        self.down = self.silent = False
         self.cut_all()
 
     def cut_all(self) -> None:
@@ -82,11 +101,10 @@ class Relay:
         if self.seen is not None:
             self.seen.append(data)
         with self._lock:
-            if self._armed is None or not self._armed[1](data):
+            if not self._armed or not self._armed[0][1](data):
                 return None
-            cut, self._armed = self._armed[0], None
             self.hits += 1
-            return cut
+            return self._armed.pop(0)[0]
 
     def garbage(self, size: int) -> bytes:
         """Bytes that nobody meant, the same for the same seed."""
@@ -124,6 +142,7 @@ class _Link:
         self._server = server
         self._replying: Cut | None = None
         self._middle: int | None = None
+        self._late: Queue[bytes] = Queue()
         self._both = threading.Semaphore(0)
         for side in (client, server):
             side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -131,6 +150,13 @@ class _Link:
     def start(self) -> None:
         for work in (self._requests, self._replies, self._close):
             threading.Thread(target=work, name="relay", daemon=True).start()
+
+    def deliver(self, data: bytes) -> bytes:
+        """Send what was held back; the server's answer."""
+        self._server.sendall(data)
+        answer = self._late.get(timeout=_DRAIN_SECONDS)
+        self.cut()
+        return answer
 
     def cut(self) -> None:
         """End both sides in the ordinary way."""
@@ -151,13 +177,15 @@ class _Link:
                 while data := self._client.recv(_CHUNK):
                     if not self._pass_on(data):
                         return
-            if self._replying not in (Cut.AFTER, Cut.MIDDLE):
+            if self._replying not in (Cut.AFTER, Cut.MIDDLE, Cut.LATE):
                 self.cut()
         finally:
             self._both.release()
 
     def _pass_on(self, data: bytes) -> bool:
         """Hand a request to the server, or do to it what was asked; False when this direction is over."""
+        if self._relay.silent:
+            return True
         if self._middle is not None:
             return self._until_the_middle(data)
         match self._relay.take(data):
@@ -172,6 +200,11 @@ class _Link:
                 self._client.shutdown(socket.SHUT_RDWR)  # before the request goes on: no reply can slip through
                 self._server.sendall(data)
                 return False
+            case Cut.LATE:
+                self._replying = Cut.LATE
+                self._relay.hold(self, data)
+                self._client.shutdown(socket.SHUT_RDWR)
+                return False
             case Cut.HALF_OPEN:
                 self._replying = Cut.HALF_OPEN
                 self._server.shutdown(socket.SHUT_RDWR)
@@ -179,7 +212,7 @@ class _Link:
             case Cut.MIDDLE:
                 self._middle = _MIDDLE_BYTES
                 return self._until_the_middle(data)
-            case Cut.SILENT | Cut.TRUNCATED | Cut.GARBAGE as cut:
+            case Cut.UNHEARD | Cut.SILENT | Cut.TRUNCATED | Cut.GARBAGE as cut:
                 self._replying = cut
                 self._server.sendall(data)
                 return True
@@ -218,7 +251,13 @@ class _Link:
         """Hand a reply to the client, or what became of it."""
         match self._replying:
             case None:
-                self._client.sendall(data)
+                if not self._relay.silent:
+                    self._client.sendall(data)
+                return True
+            case Cut.UNHEARD:
+                return False
+            case Cut.LATE:
+                self._late.put(data)
                 return True
             case Cut.AFTER:
                 self._server.settimeout(_DRAIN_SECONDS)  # the server must be able to finish what it was told

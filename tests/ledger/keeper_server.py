@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -17,9 +19,31 @@ from dpone.ledger.keeper_url import KeeperAddress, KeeperUser, parse_address
 from tests.servers.required import require
 from tests.servers.zookeeper import ZooKeeper, zookeeper_server
 
-from .keeper_relay import wait_until
-
+MOVED = struct.pack(">i", -103)
+"""What a refused change says: the node has another version."""
+_TRANSACTION = 14  # the number of a multi request in the protocol
+_SECONDS = 15.0
 _numbers = count(1)
+
+
+def is_transaction(sent: bytes) -> bool:
+    """Whether a multi is among the frames that a client sent at once: length, request number, kind."""
+    while len(sent) >= 12:
+        length, _, kind = struct.unpack(">iii", sent[:12])
+        if kind == _TRANSACTION:
+            return True
+        if length < 8:
+            return False
+        sent = sent[4 + length :]
+    return False
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = _SECONDS) -> None:
+    """Poll a callable until it is true."""
+    end = monotonic() + seconds
+    while not condition():
+        assert monotonic() < end, "it did not happen in time"
+        sleep(0.02)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from uuid import uuid4
 
@@ -19,13 +19,13 @@ from dpone.ledger.keeper import KeeperRecorder, open_store
 from dpone.ledger.keeper_url import KeeperUser, parse_address
 from dpone.ledger.store import EventLedger
 from dpone.ledger.verify import verify_ledger
+from tests.faults.relay import Cut, Relay, relay_to
 from tests.servers.processes import free_port
 from tests.servers.zookeeper import ZooKeeper
 
 from .contract import noted
 from .events import CODEC, some
-from .keeper_relay import MOVED, Loss, Relay, relay_to, wait_until
-from .keeper_server import address_on, freeze, made, own_zookeeper
+from .keeper_server import MOVED, address_on, freeze, is_transaction, made, own_zookeeper, wait_until
 
 __all__ = ["own_zookeeper"]
 
@@ -47,6 +47,12 @@ def relay(zookeeper: ZooKeeper) -> Iterator[Relay]:
         yield relay
 
 
+def lose(relay: Relay, losses: Sequence[Cut]) -> None:
+    """What becomes of the next transactions, one after another."""
+    for loss in losses:
+        relay.arm(loss, is_transaction)
+
+
 @pytest.fixture
 def behind(relay: Relay, zookeeper: ZooKeeper) -> Iterator[EventLedger]:
     """A ledger that is reached through the relay."""
@@ -59,19 +65,19 @@ def behind(relay: Relay, zookeeper: ZooKeeper) -> Iterator[EventLedger]:
 
 @pytest.mark.parametrize(
     "losses",
-    [(Loss.REPLY,), (Loss.REQUEST,), (Loss.LATE,), (Loss.REQUEST, Loss.REPLY), (Loss.LATE, Loss.REPLY)],
+    [(Cut.AFTER,), (Cut.BEFORE,), (Cut.LATE,), (Cut.BEFORE, Cut.AFTER), (Cut.LATE, Cut.AFTER)],
     ids=lambda losses: "+".join(loss.name.lower() for loss in losses),
 )
 def test_a_lost_reply_is_resolved_and_a_late_copy_changes_nothing(
-    behind: EventLedger, relay: Relay, losses: tuple[Loss, ...]
+    behind: EventLedger, relay: Relay, losses: tuple[Cut, ...]
 ) -> None:
     stream = uuid4()
     behind.append([noted(stream, 0, "a")])
-    relay.losses[:] = losses
+    lose(relay, losses)
     behind.append([noted(stream, 1, "b", "c")])
-    assert not relay.losses
+    assert not relay.armed
     answers = relay.deliver_late()
-    assert [MOVED in answer for answer in answers] == [True] * losses.count(Loss.LATE)
+    assert [MOVED in answer for answer in answers] == [True] * losses.count(Cut.LATE)
     assert [item.version for item in behind.read(stream)] == [1, 2, 3]
     behind.append([noted(stream, 3, "d")])
     assert behind.position() == 5
@@ -82,7 +88,7 @@ def test_a_copy_that_arrives_while_the_second_try_is_under_way_is_own_success(
     behind: EventLedger, relay: Relay
 ) -> None:
     stream = uuid4()
-    relay.losses[:] = [Loss.LATE]
+    lose(relay, (Cut.LATE,))
     recorder = behind.recorder
     insert = recorder.insert_events
     calls = []
@@ -103,7 +109,13 @@ def test_a_copy_that_arrives_while_the_second_try_is_under_way_is_own_success(
 
 def test_what_stays_unknown_says_so_and_a_successor_decides(behind: EventLedger, relay: Relay) -> None:
     stream = uuid4()
-    relay.losses[:] = [Loss.LATE, Loss.LATE]
+    lose(
+        relay,
+        (
+            Cut.LATE,
+            Cut.LATE,
+        ),
+    )
     with pytest.raises(AppendUnknown) as caught:
         behind.append([noted(stream, 0, "a")])
     assert caught.value.code is ErrorCode.LEDGER_UNREACHABLE
@@ -114,9 +126,9 @@ def test_what_stays_unknown_says_so_and_a_successor_decides(behind: EventLedger,
 
 
 def test_a_lost_reply_while_the_ledger_is_made_makes_one(zookeeper: ZooKeeper, relay: Relay) -> None:
-    for loss in Loss:
+    for loss in (Cut.AFTER, Cut.BEFORE, Cut.LATE):
         address = address_on(zookeeper)
-        relay.losses[:] = [loss]
+        lose(relay, (loss,))
         with closing(made(parse_address(f"127.0.0.1:{relay.port}{address.root}"))) as recorder:
             relay.deliver_late()
             with closing(open_store(address, None)) as again:
@@ -125,7 +137,7 @@ def test_a_lost_reply_while_the_ledger_is_made_makes_one(zookeeper: ZooKeeper, r
 
 
 def test_a_lost_reply_to_a_seal_seals(behind: EventLedger, relay: Relay) -> None:
-    relay.losses[:] = [Loss.REQUEST]
+    lose(relay, (Cut.BEFORE,))
     behind.recorder.seal()
     assert behind.recorder.identity().sealed
 

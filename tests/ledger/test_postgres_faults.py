@@ -19,6 +19,7 @@ from dpone.ledger.postgres import open_store, open_url
 from dpone.ledger.postgres_url import parse
 from dpone.ledger.store import EventLedger, open_ledger
 from dpone.ledger.verify import verify_ledger
+from tests.faults.relay import Cut, Relay
 from tests.servers.postgres import PASSWORD, PostgresServer, binaries, postgres_server
 from tests.servers.processes import started, stop, unprivileged
 from tests.servers.required import require
@@ -26,7 +27,6 @@ from tests.servers.required import require
 from .contract import SECONDS, noted, start_writers
 from .events import CODEC, Noted, some
 from .opening import opened
-from .relay import Relay
 from .test_postgres_store import fresh_url
 
 BOUND = 5.0
@@ -219,17 +219,17 @@ def test_a_role_with_exactly_the_documented_grants_appends_and_cannot_insert(
 def test_a_reply_lost_on_the_way_is_found_to_be_stored_once(relay: Relay, schema: str) -> None:
     with through(relay, schema) as ledger:
         stream = uuid4()
-        relay.lose_reply = b"ledger_append"
+        relay.arm(Cut.UNHEARD, lambda data: b"ledger_append" in data)
         ledger.append([noted(stream, 0, "a", "b")])
         ledger.append([noted(stream, 2, "c")])
-        assert (relay.lost, len(ledger.read(stream)), ledger.position()) == (1, 3, 3)
+        assert (relay.hits, len(ledger.read(stream)), ledger.position()) == (1, 3, 3)
 
 
 def test_a_request_lost_on_the_way_is_sent_once_more(relay: Relay, schema: str) -> None:
     with through(relay, schema) as ledger:
-        relay.lose_request = b"ledger_append"
+        relay.arm(Cut.BEFORE, lambda data: b"ledger_append" in data)
         ledger.append([some()])
-        assert (relay.lost, ledger.position()) == (1, 1)
+        assert (relay.hits, ledger.position()) == (1, 1)
 
 
 def test_a_server_that_falls_silent_is_waited_for_within_a_bound(relay: Relay, schema: str, url: str) -> None:

@@ -12,7 +12,7 @@ from dpone.adapters.connections.sql import ServerSql
 from dpone.domain.errors import DponeError, ErrorCode, LedgerFailed
 from dpone.ledger.sql import SqlFailed
 from dpone.ledger.store import open_ledger
-from tests.ledger.relay import Relay
+from tests.faults.relay import Cut, Relay
 from tests.servers.clickhouse import ClickHouseServer
 from tests.servers.sessions import clickhouse
 
@@ -50,7 +50,7 @@ def test_a_statement_of_two_mebibytes_is_taken(clickhouse: ClickHouseServer) -> 
 
 def test_a_lost_answer_has_no_number_and_the_next_statement_connects_again(relay: Relay) -> None:
     sql = session(relay.port, receive_timeout=3)
-    relay.lose_reply = b"SELECT 'lost'"
+    relay.arm(Cut.UNHEARD, lambda data: b"SELECT 'lost'" in data)
     with pytest.raises(SqlFailed) as caught:
         sql.run("SELECT 'lost'")
     assert caught.value.code is None
