@@ -34,7 +34,11 @@ def main(words: Sequence[str], composer: Composer | None = None) -> None:
     die_with(parent)
     early.note_signals()
     with socket.socket(fileno=channel) as connected:
-        code = _answer(connected, composer)
+        try:
+            code = _answer(connected, composer)
+        except Exception as error:  # without a trace, which could quote what came through the channel
+            print(f"The load's process could not answer: {type(error).__name__}.", file=sys.stderr)
+            code = 1
     sys.stderr.flush()
     os._exit(code)  # a query may still run in the engine's thread, and nothing can interrupt it
 
