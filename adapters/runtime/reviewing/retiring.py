@@ -8,20 +8,20 @@ same command goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ....domain import events as e
 from ....domain.errors import AppendConflict, DponeError, EngineFailed, ErrorCode
 from ....domain.limits import CONFLICTS_MAX
 from ....domain.operation import AFTER_COMMIT, BEFORE_DISPATCH, State
 from ....domain.publication import Rename
-from ....domain.retiring import Seen, Verdict, is_open_name, judge, left_behind, put_aside, put_back
+from ....domain.retiring import Seen, Verdict, is_open_name, judge, put_aside, put_back
 from ....domain.steps import superseded
 from ....domain.tables import ReplicaLook
 from ..attempt import Running
 from ..claiming import attempt_started
 from ..publishing import settle_publication
 from .case import Case, Confirm, Present, Proposal, live_generation, look, moved_on, recovers_by_itself, released
+from .ended import Ended, left, listed, published, result, retired, vacated
 from .refusing import check_verdict, not_settled
 from .review import Answer, invalid
 
@@ -33,21 +33,12 @@ _NO_LONGER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """What the replicas hold at the end: which generation is live, whether that is the ledger's first word of it."""
-
-    live: str | None
-    published: bool
-    looks: tuple[ReplicaLook, ...]
-
-
 def retire(case: Case, present: Present, confirm: Confirm) -> Answer:
     """End the operation. Ended by a person already: nothing is appended. Raises DponeError."""
     with case.opened() as view:
         operation = view.operation
         if operation.state is State.RETIRED and operation.retired is not None and operation.retired.review is not None:
-            return Answer(_result(case, view))
+            return Answer(result(case, view))
         if operation.state in BEFORE_DISPATCH:
             return _before_dispatch(case, view, present, confirm)
         stuck = operation.state is State.FAILED and operation.failure is not None and operation.failure.final
@@ -74,8 +65,8 @@ def _before_dispatch(case: Case, view: Running, present: Present, confirm: Confi
     confirm(proposal)
     live = live_generation(view)
     candidate = _candidate(view, () if isinstance(looks, DponeError) else looks)
-    _once(case, view, [attempt_started(view), _retired(case, view, live)], [_vacated(view, live), *candidate])
-    return Answer(_result(case, view), (f"Ended. The target is free; its live table is as it was. {_listed(view)}",))
+    _once(case, view, [attempt_started(view), retired(case, view, live)], [vacated(view, live), *candidate])
+    return Answer(result(case, view), (f"Ended. The target is free; its live table is as it was. {listed(view)}",))
 
 
 def _candidate(view: Running, looks: Sequence[ReplicaLook]) -> list[e.Event]:
@@ -153,18 +144,18 @@ def _carry_out(view: Running) -> None:
 def _end(case: Case, view: Running) -> Answer:
     for _ in range(CONFLICTS_MAX):
         ended = _looked_again(case, view)
-        retired = _retired(case, view, ended.live)
-        slot_events = [*released(view), *_published(view, ended), _vacated(view, ended.live), *_left(view, ended)]
+        ending = retired(case, view, ended.live)
+        slot_events = [*released(view), *published(view, ended), vacated(view, ended.live), *left(view, ended)]
         try:
-            view.append([retired], slot_events)
+            view.append([ending], slot_events)
         except AppendConflict:
             _rebuild(case, view)
             continue
-        return Answer(_result(case, view), (f"Ended. The live table was left as it is. {_listed(view)}",))
+        return Answer(result(case, view), (f"Ended. The live table was left as it is. {listed(view)}",))
     raise AppendConflict
 
 
-def _looked_again(case: Case, view: Running) -> _Ended:
+def _looked_again(case: Case, view: Running) -> Ended:
     """Every replica answers, all hold the same target, and none bears a name that a late statement knows."""
     expected, looks = view.expectation(), _look(view)
     seen = judge(view.operation, looks, expected)
@@ -174,44 +165,13 @@ def _looked_again(case: Case, view: Running) -> _Ended:
     check_verdict(case, seen)
     match seen.verdict:
         case Verdict.NEW:
-            return _Ended(view.generation.id, view.operation.state is State.DISPATCHED, looks)
+            return Ended(view.generation.id, view.operation.state is State.DISPATCHED, looks)
         case Verdict.BEFORE:
             if any(expected.table not in one.tables for one in looks if one.replica in expected.predecessor):
                 raise not_settled(case, seen)
-            return _Ended(live_generation(view), False, looks)
+            return Ended(live_generation(view), False, looks)
         case _:
-            return _Ended(None, False, looks)
-
-
-def _published(view: Running, ended: _Ended) -> list[e.Event]:
-    if not ended.published:
-        return []
-    generation, predecessor = view.generation, view.publication.predecessor
-    left = left_behind(ended.looks, view.expectation(), predecessor)
-    return [
-        e.GenerationPublished(
-            at=view.now(),
-            generation=generation.id,
-            operation=view.request.operation,
-            run_id=view.request.key.run_id,
-            rows=max((generation.rows or {}).values(), default=0),
-            definition=generation.definition,
-            identities=view.identities(),
-            sealed={replica: name for name, held in left.items() for replica in held},
-        )
-    ]
-
-
-def _left(view: Running, ended: _Ended) -> list[e.Event]:
-    """What is left of the new generation beside the target is listed for dropping."""
-    found = left_behind(ended.looks, view.expectation(), view.identities())
-    return [
-        e.RetirementOpened(
-            at=view.now(), name=name, role=e.Role.LEFTOVER, generation=view.generation.id, identities=identities
-        )
-        for name, identities in found.items()
-        if name not in view.slot.retirements
-    ]
+            return Ended(None, False, looks)
 
 
 # ---------------------------------------------------------------------------------------------------------- shared
@@ -256,34 +216,5 @@ def _rename(view: Running, renames: Sequence[Rename]) -> None:
             continue  # the next look tells what became of it
 
 
-def _retired(case: Case, view: Running, live: str | None) -> e.OperationRetired:
-    decision = case.decision
-    reason = f"{decision.name} ended it: {decision.words}"
-    return e.OperationRetired(at=view.now(), reason=reason, displaced_by=None, live=live, review=decision.review)
-
-
-def _vacated(view: Running, live: str | None) -> e.SlotVacated:
-    return e.SlotVacated(at=view.now(), operation=view.request.operation, live=live)
-
-
 def _answers(one: ReplicaLook) -> str:
     return "answers" if one.reachable else "no answer"
-
-
-def _listed(view: Running) -> str:
-    left = sorted({*view.slot.retirements, *(name for kept in view.slot.kept for name in kept.names.values())})
-    return f"Left beside it: {', '.join(left)}." if left else "Nothing is left beside it."
-
-
-def _result(case: Case, view: Running) -> dict[str, object]:
-    slot, retired = view.slot, view.operation.retired
-    database = view.request.key.database
-    return {
-        "operation_id": str(case.found.stream),
-        "state": view.operation.state.value,
-        "live_generation": retired.live if retired is not None else None,
-        "slot_free": slot.holder is None,
-        "waiting_to_be_dropped": [f"{database}.{name}" for name in sorted(slot.retirements)],
-        "kept": sorted({f"{database}.{name}" for kept in slot.kept for name in kept.names.values()}),
-        "next": case.typed("explain"),
-    }
