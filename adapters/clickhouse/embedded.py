@@ -80,7 +80,12 @@ class EmbeddedPlatform:
     def refusals(self, target: TargetRef, definition: TableDefinition) -> tuple[str, ...]:
         """Reads system tables only; changes nothing."""
         refused = definitions.definition_refusals(definition, target.table)
-        refused += self._asking("inspecting the target", lambda query: inspection.target_refusals(query, target))
+        refused += self._asking(
+            "inspecting the target",
+            lambda query: (
+                inspection.zone_refusals(query, definition.columns) + inspection.target_refusals(query, target)
+            ),
+        )
         if refused:
             return refused
         exchange = self._exchange_refusal(target.database)

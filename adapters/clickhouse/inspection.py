@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...domain.tables import TargetRef
+from ...domain.tables import Column, TargetRef
+from ...domain.types import parse_type
 from .definitions import ENGINES
 from .quoting import literal
 
@@ -29,6 +30,20 @@ def target_refusals(query: Query, target: TargetRef) -> tuple[str, ...]:
         return ()
     kind = _kind_refusal(target, tables[0]["engine"])
     return (kind,) if kind else _dependents(query, target, tables[0])
+
+
+def zone_refusals(query: Query, columns: Sequence[Column]) -> tuple[str, ...]:
+    """The columns in a time zone that the engine does not know; it would say so only when the table is created."""
+    zones = {column.name: zone for column in columns if (zone := parse_type(column.type).zone) not in (None, "UTC")}
+    if not zones:
+        return ()
+    names = ", ".join(literal(zone) for zone in sorted(set(zones.values())))
+    known = {row["time_zone"] for row in query(f"SELECT time_zone FROM system.time_zones WHERE time_zone IN ({names})")}
+    return tuple(
+        f"Column {name} is in the time zone {zone!r}, which the engine does not know."
+        for name, zone in zones.items()
+        if zone not in known
+    )
 
 
 def _kind_refusal(target: TargetRef, engine: str) -> str | None:

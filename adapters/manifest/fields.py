@@ -173,7 +173,9 @@ class Text(Strict):
         self.shortest, self.longest, self.multiline = shortest, longest, multiline
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        must = f"must be {self.form} of {self.shortest} to {self.longest} characters"
+        length = f"{self.shortest} to {self.longest} characters"
+        length = "one character" if self.shortest == self.longest == 1 else length
+        must = f"must be {self.form} of {length}"
         if not isinstance(value, str):
             raise ValidationError(
                 f"{must}, not {kind_of(value)}" + (" (put it in quotes)" if value is not None else "")

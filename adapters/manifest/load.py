@@ -47,10 +47,10 @@ class Manifest:
             )
         if selector in by_selector:
             return by_selector[selector]
-        hint = suggestion(selector, by_selector)
+        hint = suggestion(selector, by_selector) or "."
         raise DponeError(
             ErrorCode.SELECTOR_UNKNOWN,
-            f"No process has the selector {shown(selector)[:100]!r}{hint}. There are: {_listed(by_selector)}.",
+            f"No process has the selector {shown(selector)[:100]!r}{hint} There are: {_listed(by_selector)}.",
             next="Repeat the command with one of them.",
         )
 

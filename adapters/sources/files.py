@@ -56,7 +56,7 @@ class OpenedFile:
         if not stat.S_ISREG(self.status.st_mode):
             raise unreadable(f"{name} is a pipe, socket or device.", "Write its content to a file and name that.")
         if self.status.st_size == 0:
-            raise unreadable(f"{name} is empty: it has not even a header.", "Check what should have written it.")
+            raise unreadable(f"{name} is empty: it does not even name columns.", "Check what should have written it.")
         if self.status.st_size > max_bytes:
             raise too_large(self.path.name, max_bytes, unpacked=False)
 

@@ -53,6 +53,16 @@ def test_another_database_engine_is_refused(platform: EmbeddedPlatform) -> None:
     assert "engine Memory; only Atomic" in reason
 
 
+def test_a_time_zone_that_the_engine_does_not_know_is_refused_before_a_table_is_created(
+    platform: EmbeddedPlatform,
+) -> None:
+    known = (Column("a", "DateTime('Europe/Berlin')"), Column("b", "DateTime64(3, 'UTC')"))
+    assert platform.refusals(TARGET, TableDefinition(known)) == ()
+    unknown = Column("c", "Nullable(DateTime64(3, 'Mars/Olympus'))")
+    (reason,) = platform.refusals(TARGET, TableDefinition((*known, unknown)))
+    assert "Column c is in the time zone 'Mars/Olympus'" in reason
+
+
 def test_dependents_are_named(platform: EmbeddedPlatform) -> None:
     platform.create("db", "t", DEFINITION)
     platform.create("db", "o", DEFINITION)

@@ -73,7 +73,7 @@ def changed(where: str, value: Any) -> dict[str, Any]:
         ("source.connection_ref", "c", "a csv source has no connection_ref"),
         ("source.query", "SELECT 1", "a csv source has no query"),
         ("source.options.header", 1, "must be true or false"),
-        ("source.options.delimiter", ";;", "of 1 to 1 characters"),
+        ("source.options.delimiter", ";;", "text of one character"),
         ("source.options.delimiter", '"', "must differ from quote"),
         ("source.options.null_values", "NA", "must be a list"),
         ("source.options.delimeter", ";", "did you mean 'delimiter'?"),
