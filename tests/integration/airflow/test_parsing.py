@@ -14,6 +14,23 @@ _READS = """# A file that says dag and airflow is parsed.
 from airflow.sdk import BaseHook, Variable
 {}
 """
+_CALLS = """# A file that says dag and airflow is parsed.
+from airflow.sdk import Asset
+from dpone.adapters.airflow import DponeEvidenceSensor, dpone_dag
+dag = {call}
+"""
+_REFUSED = {
+    "not_a_flow": 'dpone_dag("{manifests}/good.batch.yaml")',
+    "no_manifest": 'dpone_dag("{manifests}/missing.flow.yaml")',
+    "unknown_outlet": 'dpone_dag("{manifests}/shop.flow.yaml", outlets={{"nobody": [Asset("a")]}})',
+    "asks_for_nothing": 'DponeEvidenceSensor(task_id="guard")',
+}
+_SENTENCES = {
+    "not_a_flow": "good.batch.yaml is not a flow",
+    "no_manifest": "missing.flow.yaml: there is no such file",
+    "unknown_outlet": "outlets names processes that the flow does not have: nobody",
+    "asks_for_nothing": "Give either manifest or operation",
+}
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +38,15 @@ def reports(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) ->
     folder: Path = tmp_path_factory.mktemp("parsing")
     (folder / "reads_a_variable.py").write_text(_READS.format("Variable.get('x')"))
     (folder / "reads_a_connection.py").write_text(_READS.format("BaseHook.get_connection('x')"))
+    for name, call in _REFUSED.items():
+        (folder / f"{name}.py").write_text(_CALLS.format(call=call.format(manifests=deployment.dags / "manifests")))
     files = [
         deployment.dags / "only_the_operator.py",
         deployment.dags / "loads.py",
         ROOT / "examples/airflow/durable_replay_embedded.py",
         folder / "reads_a_variable.py",
         folder / "reads_a_connection.py",
+        *(folder / f"{name}.py" for name in _REFUSED),
     ]
     done = deployment.python("-m", "tests.integration.airflow.parsing", str(folder / "report"), *map(str, files))
     assert done.returncode == 0, done.stderr[-2000:]
@@ -63,3 +83,8 @@ def test_the_example_is_a_dag(reports: dict[str, dict[str, Any]]) -> None:
 @pytest.mark.parametrize("name", ["reads_a_variable", "reads_a_connection"])
 def test_reading_while_parsing_would_have_been_seen(name: str, reports: dict[str, dict[str, Any]]) -> None:
     assert "ReadWhileParsing" in str(reports[name]["import_errors"])
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_a_dag_file_that_cannot_be_meant_says_why(name: str, reports: dict[str, dict[str, Any]]) -> None:
+    assert _SENTENCES[name] in str(reports[name]["import_errors"])

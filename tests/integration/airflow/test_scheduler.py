@@ -82,6 +82,21 @@ def test_a_load_with_evidence_starts_its_consumer_which_asks_the_ledger(airflow:
     assert link.endswith(load["operation_id"])
 
 
+def test_an_asset_event_made_by_hand_starts_the_consumer_which_finds_no_evidence(airflow: Airflow) -> None:
+    assert airflow.ended("good", RUN) == "success"
+    await_that("the consumer ran", lambda: airflow.runs("good_consumer"), 60)
+    before = {run["dag_run_id"] for run in airflow.runs("good_consumer")}
+    (asset,) = (one for one in airflow.call("GET", "/assets")["assets"] if one["name"] == "good_table")
+    airflow.call("POST", "/assets/events", {"asset_id": asset["id"], "extra": {}})
+
+    def new() -> list[str]:
+        return [run["dag_run_id"] for run in airflow.runs("good_consumer") if run["dag_run_id"] not in before]
+
+    (run,) = await_that("it is started by the event", new, 60)
+    assert airflow.ended("good_consumer", run) == "failed"
+    assert "names no operation: dpone did not emit it" in airflow.log("good_consumer")
+
+
 def test_clearing_a_finished_load_is_a_replay_of_the_same_operation(airflow: Airflow) -> None:
     assert airflow.ended("good", RUN) == "success"
     first = airflow.summary("good", RUN)
