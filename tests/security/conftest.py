@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.servers.sessions import clickhouse, postgres
+from tests.servers.sessions import clickhouse, postgres, zookeeper
 
-__all__ = ["clickhouse", "postgres"]
+__all__ = ["clickhouse", "postgres", "zookeeper"]
