@@ -43,6 +43,7 @@ class KeeperRecorder:
         self._session = session
         self._layout = layout
         (node,) = session.read((layout.identity,))
+        session.create_as(layout.identity)
         opened = identity_of(node, session.name).value
         self._reader = Reader(session, layout, opened.head)
         self._reader.view(())  # a record without its head is no ledger

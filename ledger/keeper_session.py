@@ -136,6 +136,7 @@ class Session:
         self._address = address
         self._user = user
         self._who = Id("digest", make_digest_acl_credential(user.name, user.password)) if user else ANYONE_ID_UNSAFE
+        self._owner = self._who
         self._lock = Lock()
         self._client: _Client | None = None
         self._closed = False
@@ -161,6 +162,15 @@ class Session:
         """What this ledger's user may do to nodes; None where a node is absent or others may do something too."""
         found = self._ask([lambda client, path=path: client.get_acls_async(path) for path in paths])  # type: ignore[misc]
         return [None if isinstance(answer, NoNodeError) else self._rights_of(answer[0]) for answer in found]
+
+    def create_as(self, path: str) -> None:
+        """From now on leave new nodes to everybody where the node at ``path`` is everybody's: one user's run must not
+        lock the others out of a ledger that was made without credentials. Raises LedgerFailed."""
+        if self._user is None:
+            return
+        (found,) = self._ask([lambda client: client.get_acls_async(path)])
+        if not isinstance(found, NoNodeError) and [entry.id for entry in found[0]] == [ANYONE_ID_UNSAFE]:
+            self._owner = ANYONE_ID_UNSAFE
 
     def restrict(self, path: str, rights: Rights) -> None:
         """Give a node other rights. Repeating it is harmless. Raises LedgerFailed."""
@@ -228,7 +238,7 @@ class Session:
         raise unwilling(self.name) from error
 
     def _acl(self, rights: Rights) -> list[Any]:
-        return [ACL(rights.value, self._who)]
+        return [ACL(rights.value, self._owner)]
 
     def _rights_of(self, acl: Sequence[Any]) -> Rights | None:
         if len(acl) != 1 or tuple(acl[0].id) != tuple(self._who):

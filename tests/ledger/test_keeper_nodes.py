@@ -314,6 +314,19 @@ def test_a_ledger_that_was_open_to_all_is_a_finding_for_its_user(
         assert any("rights of the node identity" in found for found in ours.self_check())
 
 
+def test_a_user_of_a_ledger_that_is_open_to_all_locks_nobody_out(
+    recorder: KeeperRecorder, address: KeeperAddress, raw: Any
+) -> None:
+    stream = uuid4()
+    with closing(open_store(address, KeeperUser("dpone", SECRET))) as theirs:
+        for version in range(1, 70):  # entries, a stream and a page of it
+            theirs.insert_events(events(stream, version, 1))
+    recorder.insert_events(events(stream, 70, 1))
+    assert len(recorder.select_events(stream)) == 70
+    schemes = {entry.id.scheme for path in tree(raw, address.root) for entry in raw.get_acls(path)[0]}
+    assert schemes == {"world"}
+
+
 # -------------------------------------------------------------------------------------------------- sizes, borders
 
 
