@@ -119,7 +119,7 @@ def _unwritable(problem: OSError) -> int:
 
 def _defect(words: list[str], problem: Exception) -> int:
     """What no command expected: the exception's class and place, never its own words."""
-    from ..runtime.execution import internal
+    from ..runtime.defects import internal
     from .output import format_of, print_failure
 
     error = internal(problem)
