@@ -56,6 +56,26 @@ def keeper_path(session: ReplicaSession, database: str, name: str) -> tuple[str,
     return (rows[0]["zookeeper_path"], rows[0]["replica_name"]) if rows else None
 
 
+def check_replicates(session: ReplicaSession, database: str, name: str) -> None:
+    """Raise EngineFailed unless the server reaches its Keeper and the table, where it is, has a session with it.
+
+    A server of 2018 that renames a table without its Keeper has moved the files when it fails, and not the name: at its
+    next start the table is empty, and what it had is given up as lost. Its Keeper is asked, for the flags lag behind.
+    """
+    session.query("SELECT count() AS nodes FROM system.zookeeper WHERE path = '/'")
+    rows = session.query(
+        "SELECT is_readonly OR is_session_expired AS away FROM system.replicas "
+        f"WHERE database = {literal(database)} AND table = {literal(name)}"
+    )
+    if rows and rows[0]["away"]:
+        raise EngineFailed(
+            ErrorCode.REPLICA_UNREACHABLE,
+            f"A table of replica {session.endpoint.replica} has no session with its Keeper.",
+            safe="Everything was left in place.",
+            next="Repeat the same command once the replica is no longer read-only.",
+        )
+
+
 def _paths(session: ReplicaSession, database: str, table: str) -> dict[str, str]:
     rows = session.query(
         "SELECT table, zookeeper_path FROM system.replicas "

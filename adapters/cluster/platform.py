@@ -160,7 +160,13 @@ class ReplicatedPlatform:
         if not swap.replicas:
             self._everywhere(partial(dialect.swap_statement, swap.form, swap.database, names))
             return
-        self._directly(dialect.swap_statement(swap.form, swap.database, names, None), swap.replicas).all()
+        statement = dialect.swap_statement(swap.form, swap.database, names, None)
+
+        def send(session: ReplicaSession) -> None:
+            looking.check_replicates(session, swap.database, swap.candidate)
+            session.execute(statement)
+
+        self._on_all(send, self._bounds.statement, swap.replicas).all()
 
     def reported(self, candidate: str) -> Mapping[str, str]:
         """From the first replica that answers. Nothing when none does."""
@@ -193,8 +199,9 @@ class ReplicatedPlatform:
         self._agree(database, {replica: name, other: held})
 
     def rename(self, replica: str, database: str, old: str, new: str) -> None:
-        """On one replica, directly. Raises EngineFailed, also when ``new`` exists."""
+        """On one replica, directly. Raises EngineFailed, also when ``new`` exists, or while it has no Keeper."""
         with self._session(replica, self._bounds.statement) as session:
+            looking.check_replicates(session, database, old)
             session.execute(statements.rename_table(database, old, new))
 
     def drop(self, replica: str, database: str, name: str, identity: TableIdentity) -> bool:

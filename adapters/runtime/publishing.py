@@ -40,6 +40,9 @@ def dispatch(running: Running) -> None:
         return
     if stop is not None:
         raise _stopped(running, stop)
+    if missing_rows(running, generation.candidate):
+        abandon_lost(running)
+        return
     exchange = bool(expected.predecessor) and running.ports.platform.exchanges(key.database)
     running.append(
         [
@@ -92,6 +95,7 @@ def settle_publication(running: Running) -> None:
                 _redispatch(running, settlement, fresh)
                 looked_after_seal = False
             case Proven():
+                _check_rows(running, key.table)
                 _prove(running, settlement)
                 return
             case _:
@@ -127,6 +131,8 @@ def _send(running: Running, form: SwapForm, replicas: tuple[str, ...] = ()) -> N
 def _redispatch(running: Running, settlement: Redispatch, fresh: str) -> None:
     """Only to replicas that have not swapped, to each directly: one that has must never get another swap."""
     epoch, generation = running.publication.epoch + 1, running.generation.id
+    if set(settlement.replicas) == set(running.replicas):  # else the rest holds it under the target's name already
+        _check_rows(running, fresh)
     running.append(
         [
             e.PublicationFenced(
@@ -153,6 +159,32 @@ def _redispatch(running: Running, settlement: Redispatch, fresh: str) -> None:
         lagging = tuple(replica for replica, needed in settlement.forms.items() if needed is form)
         if lagging:
             _send(running, form, lagging)
+
+
+def missing_rows(running: Running, name: str) -> str | None:
+    """The first replica whose table of the new generation has fewer rows than were staged there; None: all have them.
+
+    A server may lose what it had, and still show the table: an old one that renames without its Keeper moves a table's
+    files and forgets where to, and gives the rows up when it starts again.
+    """
+    staged = running.generation.rows or {}
+    counted = running.ports.platform.row_count(running.request.key.database, name)
+    fewest = min(staged.values(), default=0)
+    return next((one for one in sorted(counted) if counted[one] < staged.get(one, fewest)), None)
+
+
+def _check_rows(running: Running, name: str) -> None:
+    """Refuse to publish, or to call proven, what is not there any more."""
+    replica = missing_rows(running, name)
+    if replica is None:
+        return
+    raise DponeError(
+        ErrorCode.EVIDENCE_INCOMPLETE,
+        f"Replica {replica} has fewer rows of the new generation than were staged there: the server lost some.",
+        safe="The table that was live before is kept, under the target's name or as its predecessor.",
+        next=f"dpone ops explain {running.request.operation}",
+        cause=ErrorCode.PUBLICATION_UNKNOWN,
+    )
 
 
 def _rebuild(running: Running, settlement: Rebuild, fresh: str) -> None:
