@@ -188,6 +188,8 @@ def check_live(
         found = look.tables.get(table)
         if found is not None and expected is not None and known is not None and _is_later(found, expected, look, known):
             raise _older_ledger(target, adopt)
+        if found is None and live is not None and adopt is not None and _stands_elsewhere(looks, table, live):
+            raise _lost(target, look.replica, adopt)
         problem = _live_problem(found, expected, target, adopt)
         if problem is not None:
             raise problem
@@ -236,6 +238,20 @@ def _live_problem(
         what = f"The table {target} was altered since it was published (columns, sorting key or engine)."
         return _foreign(what, adopt)
     return _foreign(f"The table {target} was replaced by one that this ledger does not know.", adopt)
+
+
+def _stands_elsewhere(looks: tuple[ReplicaLook, ...], table: str, live: Live) -> bool:
+    found = [(look.replica, look.tables[table]) for look in looks if look.reachable and table in look.tables]
+    return bool(found) and all(live.identities.get(replica) == table_there for replica, table_there in found)
+
+
+def _lost(target: str, replica: str, adopt: str) -> DponeError:
+    """Other replicas still hold the table: adopting would be refused, and the admission of a replica puts it back."""
+    return _foreign(
+        f"The table {target} is gone on {replica}, though this ledger published it there. A replica that is excluded, "
+        "then attested and admitted again gets its live tables back.",
+        adopt.replace(f"adopt {target}", f"exclude {replica}", 1),
+    )
 
 
 def _foreign(what: str, adopt: str | None) -> DponeError:
