@@ -78,7 +78,7 @@ class ParquetSource:
 
         kinds = [parquet.schema_arrow.field(column.name).type for column in columns]
         converter = RowConverter(self.path.name, columns, kinds)
-        row_bytes = _unpacked_bytes(parquet.metadata) // max(parquet.metadata.num_rows, 1) + 1
+        row_bytes = max(0, _unpacked_bytes(parquet.metadata)) // max(parquet.metadata.num_rows, 1) + 1
         rows = max(1, min(BATCH_ROWS, _BATCH_BYTES // row_bytes))
         try:
             for batch in parquet.iter_batches(rows, columns=[column.name for column in columns], use_threads=False):

@@ -6,9 +6,11 @@ Every reader yields blocks and never more than ``max_bytes`` in all, so that a s
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from typing import Final
 from typing import Literal
 
 from .files import OpenedFile
@@ -82,6 +84,13 @@ def _members(packed: Iterator[bytes]) -> Iterator[bytes]:
             raise EOFError
 
 
+_ZIP_ERRORS: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error,
+    EOFError, LookupError, NotImplementedError, ValueError, OverflowError, OSError, RuntimeError,
+)  # fmt: skip
+"""What the zip reader runs into where a directory does not say what is there."""
+
+
 def _zip(file: OpenedFile) -> Iterator[bytes]:
     name = shown(file.path.name)
     try:
@@ -94,7 +103,7 @@ def _zip(file: OpenedFile) -> Iterator[bytes]:
             with archive.open(members[0]) as member:
                 while block := member.read(BLOCK_BYTES):
                     yield block
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, RuntimeError):
+    except _ZIP_ERRORS:
         raise unreadable(f"{name} is not a complete, sound zip file.", _DAMAGED) from None
 
 
@@ -123,7 +132,8 @@ class Positioned(io.RawIOBase):
         return self._offset
 
     def read(self, count: int | None = -1) -> bytes:
-        wanted = self._file.size - self._offset if count is None or count < 0 else count
-        block = self._file.read_at(self._offset, max(wanted, 0))
+        left = max(self._file.size - self._offset, 0)
+        wanted = left if count is None or count < 0 else min(count, left)  # a directory may announce any size
+        block = self._file.read_at(self._offset, wanted)
         self._offset += len(block)
         return block
