@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpone.ledger.projections.checking import check_projection
+from dpone.ledger.projections.following import Follower
 from dpone.ledger.projections.target import open_target
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import open_ledger
@@ -64,6 +65,13 @@ def writers(urls: tuple[str, str]) -> Iterator[list[subprocess.Popen[str]]]:
             writer.communicate()
 
 
+def _go(writers: list[subprocess.Popen[str]]) -> None:
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+
+
 def _position(to: str) -> int:
     target = open_target(to)
     try:
@@ -77,10 +85,7 @@ def test_a_follower_that_is_killed_again_and_again_skips_nothing(
     urls: tuple[str, str], writers: list[subprocess.Popen[str]], sandbox: Sandbox
 ) -> None:
     url, to = urls
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
+    _go(writers)
     deadline, kills, seen = time.monotonic() + SECONDS, 0, 0
     while seen < EVENTS and time.monotonic() < deadline:
         follower = sandbox.start(["ledger", "project", "--to", to, "--ledger", url, "--follow"])
@@ -100,6 +105,30 @@ def test_a_follower_that_is_killed_again_and_again_skips_nothing(
         target.close()
     assert [line[0] for line in lines] == list(range(1, EVENTS + 1))
     assert len({(line[1], line[2]) for line in lines}) == EVENTS
+
+
+def test_rebuilding_again_and_again_during_appends_skips_nothing(
+    urls: tuple[str, str], writers: list[subprocess.Popen[str]], sandbox: Sandbox
+) -> None:
+    """A follower is beside it all the time; both write to the same tables."""
+    url, to = urls
+    follower = sandbox.start(["ledger", "project", "--to", to, "--ledger", url, "--follow"])
+    _go(writers)
+    target, rebuilds = open_target(to), 0
+    try:
+        with open_ledger(url, create=False) as ledger:
+            while ledger.position() < EVENTS or rebuilds < 3:
+                rebuilding = Follower(ledger, target)
+                rebuilding.catch_up(rebuilding.rebuild())
+                rebuilds += 1
+            assert [writer.wait(SECONDS) for writer in writers] == [0] * WRITERS
+            assert projected(ledger, target) == EVENTS
+            assert check_projection(ledger, target).findings == ()
+        assert follower.poll() is None, "it ended beside a rebuild"
+    finally:
+        target.close()
+        follower.kill()
+        follower.communicate()
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from dpone.ledger.projections.checking import check_projection
@@ -44,6 +46,20 @@ class TestPostgresProjection(TargetContract):
             assert (before.mark.position, len(list(before.rows(TIMELINE)))) == (end, end)
         other.close()
         assert check_projection(ledger, target).passed
+
+    def test_who_reads_the_whole_waits_for_a_rebuild_under_way(
+        self, url: str, target: ProjectionTarget, ledger: EventLedger
+    ) -> None:
+        projected(ledger, target)
+        place, _, schema = url.partition("?schema=")
+        lock = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+        with ThreadPoolExecutor(1) as pool, psycopg.connect(place) as rebuilding:
+            rebuilding.execute(lock, (f"dpone projection {schema}",))
+            checked = pool.submit(check_projection, ledger, target)
+            with pytest.raises(TimeoutError):
+                checked.result(0.7)
+            rebuilding.rollback()
+            assert checked.result(20).passed
 
     def test_the_schema_of_a_ledger_is_never_taken(self, postgres: PostgresServer, ledger: EventLedger) -> None:
         target = open_target(fresh_url(postgres))
