@@ -30,8 +30,8 @@ _COMMANDS = {
     "doctor": ("doctor", "Check this installation: versions, home, ledger, engine, reader process."),
     "platform": ("platform", "Let a cluster hold targets: provision, attest, admit, exclude, revoke, adopt, status."),
     "ops": ("ops", "Look at operations and decide: list, explain, resume, reopen, retire, hold, rollback, …"),
-    "audit": ("audit", "Verify the ledger."),
-    "ledger": ("ledger", "Keep the ledger's store: status, migrate, restore."),
+    "audit": ("audit", "Verify the ledger; replay an operation to any moment."),
+    "ledger": ("ledger", "Keep the ledger's store: status, project, rebuild, migrate, restore."),
 }
 
 
