@@ -10,8 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import Final
-from typing import Literal
+from typing import Final, Literal
 
 from .files import OpenedFile
 from .refusals import shown, too_large, unreadable
