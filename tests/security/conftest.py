@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.servers.sessions import clickhouse, postgres, zookeeper
+from tests.servers.sessions import clickhouse, postgres, replicated_cluster, zookeeper
 
-__all__ = ["clickhouse", "postgres", "zookeeper"]
+__all__ = ["clickhouse", "postgres", "replicated_cluster", "zookeeper"]
