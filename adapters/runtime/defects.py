@@ -7,10 +7,11 @@ from ...domain.errors import DponeError, ErrorCode
 
 def internal(error: Exception) -> DponeError:
     """An exception that nobody expected, told by its class and place and never by its own words."""
-    if isinstance(error, MemoryError):
+    starved = _starved(error)
+    if starved is not None:
         return DponeError(
             ErrorCode.EVIDENCE_INCOMPLETE,
-            "This process ran out of memory.",
+            f"This process {starved}.",
             safe="What was appended stays; nothing half-done is ever published.",
             next="Repeat the same command.",
             cause=ErrorCode.INTERNAL,
@@ -21,6 +22,15 @@ def internal(error: Exception) -> DponeError:
         safe="What was appended stays; nothing half-done is ever published.",
         next="Repeat the same command; if it ends like this again, report it.",
     )
+
+
+def _starved(error: Exception) -> str | None:
+    """What the system refused to give; None when that is not what happened."""
+    if isinstance(error, MemoryError):
+        return "ran out of memory"
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):  # Python has no class of its own for it
+        return "may not start another thread: a limit on processes is reached"
+    return None
 
 
 def _where(error: Exception) -> str:
