@@ -17,6 +17,7 @@ from dpone.ledger.projections.target import open_target
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import open_ledger
 from tests.cli.sandbox import ROOT, Sandbox
+from tests.ledger.keeper_server import address_on, made, url_of
 from tests.ledger.test_postgres_store import fresh_url
 from tests.servers.postgres import PostgresServer
 
@@ -30,13 +31,17 @@ EVENTS = WRITERS * (LIVES * EVENTS_A_LIFE - (LIVES - 1))
 SECONDS = 60
 
 
-@pytest.fixture(params=["sqlite to sqlite", "postgresql to postgresql"])
+@pytest.fixture(params=["sqlite to sqlite", "postgresql to postgresql", "keeper to sqlite"])
 def urls(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     """A new, empty ledger, and a place where no projection is yet."""
     if request.param == "sqlite to sqlite":
         ledger = sqlite_url(tmp_path / "ledger.sqlite")
         open_ledger(ledger, create=True).close()
         return ledger, sqlite_url(tmp_path / "projection.sqlite")
+    if request.param == "keeper to sqlite":
+        address = address_on(request.getfixturevalue("zookeeper"))
+        made(address).close()
+        return url_of(address), sqlite_url(tmp_path / "projection.sqlite")
     server: PostgresServer = request.getfixturevalue("postgres")
     return fresh_url(server), projection_url(server)
 
