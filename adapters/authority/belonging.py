@@ -10,7 +10,7 @@ from ...domain.platform import Platform
 from .asked import Asked, OpenLedger
 from .marker import Marker, read_markers
 from .memory import read_platform
-from .refusals import not_provisioned, other_ledger
+from .refusals import not_admitted, not_provisioned, other_ledger
 from .topology import first_server, session_on
 
 if TYPE_CHECKING:
@@ -24,6 +24,18 @@ def first_markers(asked: Asked, wanted: Callable[[Marker], bool] = lambda _: Tru
     if not found:
         raise not_provisioned(asked.cluster, asked.connection.reference)
     return found
+
+
+def remembered(open_ledger: OpenLedger, asked: Asked) -> EventLedger:
+    """The ledger alone, for what asks no server whether it bears a marker. Raises DponeError."""
+    try:
+        return open_ledger(False)
+    except LedgerMissing as error:
+        raise not_admitted(
+            "There is no ledger at the place that was named, so it knows no platform.",
+            f"Name another one with --ledger, or begin: dpone platform provision --connection "
+            f"{asked.connection.reference} --cluster {asked.cluster}",
+        ) from error
 
 
 def opened(open_ledger: OpenLedger) -> EventLedger:

@@ -10,14 +10,14 @@ from ...domain import platform_events as p
 from ...domain.identity import platform_stream
 from ...domain.ports import StreamAppend
 from .asked import Answer, Asked, OpenLedger
-from .belonging import opened
+from .belonging import remembered
 from .memory import all_slots, inventory_changes, only_platform, require_free
 from .refusals import not_admitted, together
 
 
 def exclude(asked: Asked, open_ledger: OpenLedger, replica: str, reviewed_by: str, reason: str) -> Answer:
     """Exclude one replica. Excluding it again changes nothing; the last one stays. Raises DponeError (NOT_ADMITTED)."""
-    with opened(open_ledger) as ledger:
+    with remembered(open_ledger, asked) as ledger:
         platform = only_platform(ledger, asked.cluster, asked.connection.reference)
         if replica in platform.excluded:
             return Answer((), {"inventory": list(platform.inventory)})
@@ -34,15 +34,15 @@ def exclude(asked: Asked, open_ledger: OpenLedger, replica: str, reviewed_by: st
                 f"--cluster {asked.cluster} --reviewed-by NAME --reason TEXT",
             )
         event = p.ReplicaExcluded(at=asked.now(), replica=replica, reviewed_by=reviewed_by, reason=reason, by=asked.by)
-        remembered = all_slots(ledger, platform.platform_id)
+        slots = all_slots(ledger, platform.platform_id)
         appends = [StreamAppend(platform_stream(platform.platform_id), platform.version, (event,))]
-        ledger.append([*appends, *inventory_changes(remembered, left, (), asked.now())])
+        ledger.append([*appends, *inventory_changes(slots, left, (), asked.now())])
     return Answer((f"Replica {replica} is excluded until it is admitted again.",), {"inventory": list(left)})
 
 
 def revoke(asked: Asked, open_ledger: OpenLedger, reviewed_by: str, reason: str) -> Answer:
     """Take every replica out, while no target is in work. Raises DponeError: NOT_ADMITTED; TARGET_BLOCKED."""
-    with opened(open_ledger) as ledger:
+    with remembered(open_ledger, asked) as ledger:
         platform = only_platform(ledger, asked.cluster, asked.connection.reference)
         if platform.revoked:
             return Answer((), {"inventory": []})

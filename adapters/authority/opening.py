@@ -18,7 +18,7 @@ from ..runtime.settings import Settings
 from .asked import Asked
 from .belonging import disagreements, first_markers, opened, platform_of
 from .marker import Marker, read_markers
-from .refusals import not_admitted, not_shared
+from .refusals import not_admitted, not_shared, together
 from .topology import Member, endpoint_of, members, read_macros, session_on
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def open_cluster(settings: Settings, connection: Connection, cluster: str, datab
     """
     asked = Asked(connection, cluster, settings.by, lambda: "")
     require_shared(settings.ledger_url)
-    markers = first_markers(asked, lambda marker: not marker.databases or database in marker.databases)
+    markers = _covering(asked, first_markers(asked), database)
     ledger = opened(lambda create: open_shared(settings, create))
     try:
         platform, marker = platform_of(ledger, markers)
@@ -60,6 +60,19 @@ def open_cluster(settings: Settings, connection: Connection, cluster: str, datab
         tuple(endpoint_of(replica) for replica in platform.replicas),
         cluster,
         f"/clickhouse/dpone/{platform.platform_id}",
+    )
+
+
+def _covering(asked: Asked, markers: tuple[Marker, ...], database: str) -> tuple[Marker, ...]:
+    """The markers of platforms that own the database. Raises DponeError (NOT_ADMITTED): none does."""
+    covering = tuple(marker for marker in markers if not marker.databases or database in marker.databases)
+    if covering:
+        return covering
+    owned = sorted({name for marker in markers for name in marker.databases})
+    raise not_admitted(
+        f"The cluster {asked.cluster} is provisioned for {together(owned)}, and not for the database {database}.",
+        f"dpone platform provision --connection {asked.connection.reference} --cluster {asked.cluster} "
+        f"--database {database}",
     )
 
 

@@ -77,13 +77,18 @@ def _provision(asked: Asked, ledger: EventLedger, seen: _Seen, databases: tuple[
     known = _known(ledger, seen)
     marker = _mint(asked, ledger, seen, databases) if known is None else _widened(known, databases)
     for other in seen.overlapping(marker.databases):
-        if other.platform_id != marker.platform_id:
-            raise _taken(ledger, other)
+        if other.platform_id != marker.platform_id and not _is_given_up(ledger, other):
+            raise _taken(asked, ledger, other)
     written = _write(asked, seen.topology, marker)
     changes = [f"The marker was written to replica {name} and read back." for name in written]
     if _record(asked, ledger, marker):
         changes.append("The platform and its databases are recorded in the ledger.")
     return Answer(tuple(changes), _result(read_platform(ledger, marker.platform_id), seen.topology))
+
+
+def _is_given_up(ledger: EventLedger, other: Marker) -> bool:
+    """A platform of this very ledger that a person revoked: under another cluster's name its databases are free."""
+    return other.ledger_id == ledger.ledger_id and read_platform(ledger, other.platform_id).revoked
 
 
 def _known(ledger: EventLedger, seen: _Seen) -> Marker | None:
@@ -180,10 +185,17 @@ def _named(databases: tuple[str, ...]) -> str:
     return f"the databases {together(databases)}" if databases else "all databases"
 
 
-def _taken(ledger: EventLedger, other: Marker) -> DponeError:
-    whose = "this ledger" if other.ledger_id == ledger.ledger_id else "another ledger"
+def _taken(asked: Asked, ledger: EventLedger, other: Marker) -> DponeError:
+    ours = other.ledger_id == ledger.ledger_id
+    whose = "this ledger" if ours else "another ledger"
+    give_up = (
+        f"Give each platform databases of its own with --database, or give that one up: dpone platform revoke "
+        f"--connection {asked.connection.reference} --cluster {other.cluster} --reviewed-by NAME --reason TEXT"
+    )
     return not_admitted(
         f"The cluster's servers are taken already, with {_named(other.databases)}, by {whose}'s platform on the "
         f"cluster {other.cluster}.",
-        "Use the ledger that they answer to, or give each platform databases of its own with --database.",
+        give_up
+        if ours
+        else "Use the ledger that they answer to, or give each platform databases of its own with --database.",
     )

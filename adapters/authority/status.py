@@ -9,7 +9,7 @@ from ...domain.platform import Platform
 from ...domain.platform_events import AdmittedReplica
 from ..connections.connection import Connection
 from .asked import Asked, OpenLedger
-from .belonging import opened
+from .belonging import remembered
 from .marker import Marker, read_markers
 from .memory import only_platform
 from .topology import Member, endpoint_of, members, read_macros, session_on
@@ -25,7 +25,7 @@ def status(asked: Asked, open_ledger: OpenLedger) -> dict[str, Any]:
 
     A replica that does not answer is a row like any other. Raises DponeError only where nothing can be told.
     """
-    with opened(open_ledger) as ledger:
+    with remembered(open_ledger, asked) as ledger:
         platform = only_platform(ledger, asked.cluster, asked.connection.reference)
         items = [_row(asked.connection, ledger, platform, replica, state) for replica, state in _known(platform)]
         differences = [f"Replica {item['replica']}: {text}" for item in items for text in item["differences"]]

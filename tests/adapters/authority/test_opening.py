@@ -49,8 +49,16 @@ def test_each_step_that_was_left_out_is_named(owner: Owner) -> None:
 
 def test_a_database_of_nobody_is_not_provisioned(owner: Owner) -> None:
     owner.ready()
-    with refused(owner, ErrorCode.NOT_ADMITTED, "not provisioned"):
+    with refused(
+        owner, ErrorCode.NOT_ADMITTED, owner.database, "not for the database elsewhere", "--database elsewhere"
+    ):
         open_cluster(owner.settings, owner.connection, owner.name, "elsewhere")
+
+
+def test_without_a_ledger_its_commands_say_how_to_begin(owner: Owner) -> None:
+    for command in (owner.status, owner.revoke, lambda: owner.exclude("replica_2")):
+        with refused(owner, ErrorCode.NOT_ADMITTED, "no ledger", "dpone platform provision"):
+            command()
 
 
 def test_another_or_an_absent_ledger_is_refused_and_none_is_created(owner: Owner, other: Owner) -> None:

@@ -31,6 +31,19 @@ def test_the_marker_stands_on_every_replica_and_the_ledger_knows_the_platform(ow
     assert platform.inventory == ()
 
 
+def test_a_platform_that_was_revoked_gives_its_databases_back(owner: Owner) -> None:
+    owner.name = "external_replication"
+    owner.provision()
+    owner.name = "replay_cluster"
+    with refused(owner, ErrorCode.NOT_ADMITTED, "taken already", "platform revoke", "--cluster external_replication"):
+        owner.provision()
+    owner.name = "external_replication"
+    owner.revoke()
+    owner.name = "replay_cluster"
+    owner.ready()
+    owner.opened().ledger.close()
+
+
 def test_a_second_time_nothing_changes(owner: Owner) -> None:
     owner.provision()
     before = owner.position()
