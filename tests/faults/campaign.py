@@ -133,7 +133,7 @@ class Campaign:
         shown = ", ".join(_ending(each) for each in one.endings)
         self.say(f"{number:4d} {route.database} {run_id} {kind} {told}: {shown} ({took:.1f} s)")
         if not self.points:
-            self.points = points_of(lines_of(place / "0"))
+            self.points = [point.replace("+SlotOpened", "") for point in points_of(lines_of(place / "0"))]
 
     def _kind(self) -> Kind:
         return self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

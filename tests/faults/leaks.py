@@ -63,14 +63,12 @@ def check_no_process(folder: Path, seconds: float = 15.0) -> None:
         time.sleep(0.1)
 
 
-def check_tables_and_nodes(fleet: Fleet, platform_id: str) -> int:
+def check_tables_and_nodes(fleet: Fleet, platform_id: str) -> tuple[int, int]:
     """Tables are the ledger's; a generation's node is in the Keeper exactly while a replica has its table.
 
-    Returns how many generations there are.
+    Returns how many generations there are, and how many abandoned candidates.
     """
-    for route in fleet.routes:
-        if route.rows:
-            check_tables(route, f"r{max(route.rows)}")
+    left = sum(check_tables(route, f"r{max(route.rows)}") for route in fleet.routes if route.rows)
     listed = ", ".join(f"'{database}'" for database in fleet.databases)
     held = {
         str(path).rpartition("/")[2]
@@ -81,7 +79,7 @@ def check_tables_and_nodes(fleet: Fleet, platform_id: str) -> int:
     nodes = {name for (name,) in fleet.cluster.execute(f"SELECT name FROM system.zookeeper WHERE path = '{where}'")}
     generations = {name for name in nodes if re.fullmatch(r"[0-9a-f]{32}|[0-9a-f-]{36}", name)}
     assert generations == held, f"nodes without tables: {generations - held}; tables without: {held - generations}"
-    return len(generations)
+    return len(generations), left
 
 
 def ephemerals(fleet: Fleet) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dpone.adapters.runtime.lookup import all_operations
 from dpone.domain.errors import ErrorCode
 from dpone.domain.operation_events import StagingOpened
 from tests.cli.sandbox import Ended
@@ -74,13 +75,29 @@ def check_one_swap(records: Sequence[Sequence[str]]) -> None:
     assert "live None" not in changes[1:], changes
 
 
-def check_tables(route: Route, run_id: str) -> None:
-    """Every table is one that the ledger lists, or an abandoned candidate of this operation.
+def check_tables(route: Route, run_id: str) -> int:
+    """Every table is one that the ledger lists, or an abandoned candidate that an operation of this target minted.
 
-    A stale process may create its own candidate late: harmless, and what ``ops sweep`` is for.
+    A stale process may create its own candidate late: harmless, and what ``ops sweep`` is for. Returns how many.
     """
     found = route.found(run_id)
     assert found is not None
-    listed = known_tables(found) | {event.candidate for event in found.events if isinstance(event, StagingOpened)}
+    listed, left = known_tables(found), set[str]()
     for names in route.names():
-        assert names <= listed, f"tables that the ledger does not list: {names - listed}"
+        unlisted = names - listed
+        minted = _minted(route) if unlisted else set()
+        assert unlisted <= minted, f"tables that the ledger does not list: {unlisted - minted}"
+        left |= unlisted
+    return len(left)
+
+
+def _minted(route: Route) -> set[str]:
+    """Every candidate that the ledger says was to be created for this target."""
+    with route.ledger() as ledger:
+        return {
+            event.candidate
+            for one in all_operations(ledger)
+            if one.operation.key is not None and one.operation.key.database == route.database
+            for event in one.events
+            if isinstance(event, StagingOpened)
+        }
