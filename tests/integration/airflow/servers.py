@@ -19,6 +19,7 @@ from typing import Any
 from .deployment import Deployment
 
 READY_SECONDS = 90.0
+LOCKED_MAX = 10
 ENDED = ("success", "failed", "upstream_failed", "skipped", "removed")
 
 
@@ -41,7 +42,17 @@ class Airflow:
     token: str = ""
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None, root: str = "/api/v2") -> Any:
-        """One request. Raises urllib's errors."""
+        """One request, repeated while Airflow's SQLite database is locked (its 500). Raises urllib's errors."""
+        for _ in range(LOCKED_MAX):
+            try:
+                return self._call_once(method, path, body, root)
+            except urllib.error.HTTPError as error:
+                if error.code != 500:
+                    raise
+            time.sleep(1)
+        return self._call_once(method, path, body, root)
+
+    def _call_once(self, method: str, path: str, body: dict[str, Any] | None, root: str) -> Any:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{root}{path}", method=method)
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")

@@ -141,10 +141,9 @@ def test_marking_a_failed_load_as_success_starts_what_is_downstream_except_behin
     _clear(airflow, "poor", "after_poor", "guard", "guarded")
     await_that("it ran on", lambda: airflow.task("poor", RUN, "guard")["state"] == "failed", 60)
     assert airflow.ended("poor", RUN) == "failed"
-    states = {task["task_id"]: (task["state"], task["try_number"]) for task in airflow.tasks("poor", RUN)}
-    assert states["after_poor"] == ("failed", 1), "it started, without evidence"
-    assert states["guard"] == ("failed", 1), "it asked the ledger"
-    assert states["guarded"][0] == "upstream_failed"
+    states = {task["task_id"]: task["state"] for task in airflow.tasks("poor", RUN)}
+    assert airflow.task("poor", RUN, "after_poor")["try_number"] >= 1, "it started, without evidence"
+    assert states == {"load": "success", "after_poor": "failed", "guard": "failed", "guarded": "upstream_failed"}
     assert airflow.call("GET", "/assets/events?source_dag_id=poor")["asset_events"] == []
     assert airflow.runs("poor_consumer") == []
 
