@@ -30,7 +30,7 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.states import KeeperState
-from kazoo.security import ACL, ANYONE_ID_UNSAFE, Id, make_digest_acl_credential
+from kazoo.security import ACL, ANYONE_ID_UNSAFE, Id, Permissions, make_digest_acl_credential
 
 from ..domain.errors import LedgerFailed
 from .keeper_faults import not_allowed, reply_lost, unreachable, unwilling
@@ -238,7 +238,13 @@ class Session:
         raise unwilling(self.name) from error
 
     def _acl(self, rights: Rights) -> list[Any]:
-        return [ACL(rights.value, self._owner)]
+        """A root and the folders above it hold no data and may be looked at: a ClickHouse server that lists what lies
+        beside them in ``system.zookeeper``, as it does for every look at its own Keeper, fails at one that it may not
+        read."""
+        own = ACL(rights.value, self._owner)
+        if rights is not Rights.PARENT or self._owner == ANYONE_ID_UNSAFE:
+            return [own]
+        return [own, ACL(Permissions.READ, ANYONE_ID_UNSAFE)]
 
     def _rights_of(self, acl: Sequence[Any]) -> Rights | None:
         if len(acl) != 1 or tuple(acl[0].id) != tuple(self._who):

@@ -287,11 +287,22 @@ def test_only_the_user_that_made_a_ledger_may_touch_it(address: KeeperAddress, r
             error = fails(lambda user=user, create=create: open_store(address, user, create=create), "does not allow")  # type: ignore[misc]
             assert error.code is ErrorCode.LEDGER_UNREACHABLE
             assert "DPONE_KEEPER_AUTH" in str(error.next)
+    assert raw.get(address.root)[0] == b""  # a server that lists what lies beside the root must be let
+    for child in raw.get_children(address.root):
+        with pytest.raises(NoAuthError):
+            raw.get(f"{address.root}/{child}")
+        with pytest.raises(NoAuthError):
+            raw.get_children(f"{address.root}/{child}")
     with pytest.raises(NoAuthError):
-        raw.get_children(address.root)
+        raw.create(f"{address.root}/more", b"")
     authorised = KazooClient(zookeeper.hosts, auth_data=[("digest", f"dpone:{SECRET}")])
     authorised.start()
-    acls = {entry for path in tree(authorised, address.root) for entry in authorised.get_acls(path)[0]}
+    acls = {
+        entry
+        for path in tree(authorised, address.root)
+        for entry in authorised.get_acls(path)[0]
+        if path != address.root
+    }
     authorised.stop()
     authorised.close()
     assert {(acl.id.scheme, acl.id.id.partition(":")[0]) for acl in acls} == {("digest", "dpone")}
