@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -112,7 +113,9 @@ def failing(connection: Connection) -> Iterator[None]:
         raise server_refused(connection, int(error.code)) from None
     except ssl.SSLError:
         raise _tls_refused(connection) from None
-    except RuntimeError:
+    except RuntimeError as error:
+        if str(error).startswith("Extras for"):
+            raise _not_installed("what clickhouse-driver's columns are made of (NumPy, pandas)") from None
         raise invalid(
             f"The compression of the connection {connection.reference!r}",
             "needs a package that is not installed",
@@ -159,13 +162,17 @@ def _tls_refused(connection: Connection) -> DponeError:
     )
 
 
+def _not_installed(what: str) -> DponeError:
+    return invalid("A ClickHouse connection", f"needs {what}", "pip install 'dpone-replay[clickhouse]'")
+
+
 def _driver() -> Any:
+    if sys.modules.get("pandas", sys) is None:
+        del sys.modules["pandas"]  # the program keeps it from pyarrow; this driver cannot do without it
     try:
         import clickhouse_driver
     except ImportError:
-        raise invalid(
-            "A ClickHouse connection", "needs clickhouse-driver", "pip install 'dpone-replay[clickhouse]'"
-        ) from None
+        raise _not_installed("clickhouse-driver") from None
     # Its warnings name host and port; everything worth saying is in the error that is raised.
     logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL + 1)
     return clickhouse_driver
