@@ -23,6 +23,7 @@ from .row import BENCH, Row, timed
 ROWS: Final = 3_000_000
 MEMORY_ROWS: Final = (600_000, 6_000_000)
 _PLAIN: Final = (sys.executable, "-m", "scripts.bench_rows.plain_move")
+_STAGED: Final = (sys.executable, "-m", "scripts.bench_rows.staged_move")
 _FILE: Final = {"csv": "CSVWithNames", "parquet": "Parquet", "arrow": "Arrow"}
 
 
@@ -40,23 +41,37 @@ Opened = contextlib.AbstractContextManager[Callable[[int], Move]]
 
 
 def speed(rounds: int) -> Iterator[Row]:
-    """Rows/s from each source to staged evidence ÷ the plain way's."""
+    """Rows/s from each source to staged evidence ÷ the plain way's; and the CPU that each takes, in one process."""
     for name, opened in SOURCES.items():
         target = 0.4 if name == "csv" else 0.6
         with opened() as move_of:
             move = move_of(ROWS)
-            manifest = _manifest(name, move, ROWS)
-            ratios, rates = [], []
-            for number in range(rounds + 1):
-                home = fresh("source")
-                timed(run_words(manifest, f"r{number}"), {"DPONE_HOME": str(home), **move.environment})
-                staged = staged_seconds(home)
-                plain = float(timed([*_PLAIN, str(fresh("source-plain")), move.selected, *move.command]).out)
-                if number:  # the first pair warms the caches
-                    ratios.append(plain / staged)
-                    rates.append(ROWS / staged / 1e6)
-        yield Row(f"{name} to staged evidence ÷ plain", "× rows/s", tuple(ratios), target, at_most=False)
-        yield Row(f"{name} to staged evidence", "M rows/s", tuple(rates), 0.0, at_most=False)
+            pairs = [_pair(move, _manifest(name, move, ROWS), number) for number in range(rounds + 1)]
+        kept = pairs[1:]  # the first pair warms the caches
+        ratios = tuple(pair.plain / pair.staged for pair in kept)
+        yield Row(f"{name} to staged evidence ÷ plain", "× rows/s", ratios, target, at_most=False)
+        cpu = tuple(pair.plain_cpu / pair.staged_cpu for pair in kept)
+        yield Row(f"{name} to staged evidence ÷ plain, CPU", "× rows/s", cpu, target, at_most=False)
+        rates = tuple(ROWS / pair.staged / 1e6 for pair in kept)
+        yield Row(f"{name} to staged evidence", "M rows/s", rates, 0.0, at_most=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Seconds of one load and one plain move, right after another."""
+
+    staged: float
+    staged_cpu: float
+    plain: float
+    plain_cpu: float
+
+
+def _pair(move: Move, manifest: Path, number: int) -> _Pair:
+    home = fresh("source")
+    timed(run_words(manifest, f"r{number}"), {"DPONE_HOME": str(home), **move.environment})
+    plain, plain_cpu = timed([*_PLAIN, str(fresh("source-plain")), move.selected, *move.command]).out.split()
+    alone = timed([*_STAGED, str(fresh("source-staged")), str(manifest)], move.environment)
+    return _Pair(staged_seconds(home), float(alone.out), float(plain), float(plain_cpu))
 
 
 def memory(rounds: int) -> Iterator[Row]:
