@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
+from .. import unneeded
 from . import early
 
 
 def main() -> None:
     """Run ``dpone`` and leave the process with its exit code."""
     early.note_signals()
-    # Where it is installed, pyarrow imports it for the first number it is given: 0.3 s of CPU that nothing here needs.
-    sys.modules["pandas"] = None  # type: ignore[assignment]
+    unneeded.keep_out()
     from .entry import main as run
 
     run()

@@ -11,12 +11,12 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ...domain.errors import DponeError
+from .. import unneeded
 from .connection import Connection
 from .params import Check, checked_params, file, flag, one_of, require_kind, seconds, text
 from .refusals import Unanswered, invalid, refused
@@ -167,8 +167,7 @@ def _not_installed(what: str) -> DponeError:
 
 
 def _driver() -> Any:
-    if sys.modules.get("pandas", sys) is None:
-        del sys.modules["pandas"]  # the program keeps it from pyarrow; this driver cannot do without it
+    unneeded.let_in()  # this driver's columns cannot do without pandas
     try:
         import clickhouse_driver
     except ImportError:

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from dpone.adapters import unneeded
 from dpone.adapters.clickhouse.embedded import EmbeddedPlatform
 from dpone.adapters.manifest.load import load_manifest
 from dpone.adapters.runtime.compose import source_of
@@ -23,7 +24,7 @@ from dpone.domain.tables import TableDefinition
 
 def main(folder: Path, manifest: Path) -> None:
     """Do it once."""
-    sys.modules["pandas"] = None  # type: ignore[assignment] # as the installed program does
+    unneeded.keep_out()  # as the installed program does
     (process,) = load_manifest(manifest).processes
     source = source_of(process, settings_from(os.environ, None))
     columns = source.describe()
