@@ -80,7 +80,9 @@ class EmbeddedPlatform:
     def refusals(self, target: TargetRef, definition: TableDefinition) -> tuple[str, ...]:
         """Reads system tables only; changes nothing."""
         refused = definitions.definition_refusals(definition, target.table)
-        refused += self._asking(
+        if refused:
+            return refused  # what is no type has no time zone to ask the engine about
+        refused = self._asking(
             "inspecting the target",
             lambda query: (
                 inspection.zone_refusals(query, definition.columns) + inspection.target_refusals(query, target)
