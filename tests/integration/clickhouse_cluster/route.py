@@ -175,6 +175,7 @@ def admitted_route(cluster: Cluster, folder: Path) -> Iterator[Route]:
         environment = {
             **cluster.environ("replay_target"),
             **cluster.environ("replay_source"),
+            "DPONE_CONN_REPLAY_SOURCE_PARAMS": '{"receive_timeout": 10}',
             "DPONE_LEDGER": url,
         }
         route = Route(cluster, database, Sandbox(folder, environment), url)
