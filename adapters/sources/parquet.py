@@ -81,7 +81,7 @@ class ParquetSource:
         row_bytes = max(0, _unpacked_bytes(parquet.metadata)) // max(parquet.metadata.num_rows, 1) + 1
         rows = max(1, min(BATCH_ROWS, _BATCH_BYTES // row_bytes))
         try:
-            for batch in parquet.iter_batches(rows, columns=[column.name for column in columns], use_threads=False):
+            for batch in _each(parquet, [column.name for column in columns], rows):
                 arrays = [batch.column(column.name) for column in columns]
                 yield converter.convert(arrays, batch.num_rows), converter.rows * row_bytes
         except (_arrow_invalid(), OSError):
@@ -105,6 +105,12 @@ def _opened(file: OpenedFile, max_bytes: int) -> Iterator[Any]:
         if _unpacked_bytes(parquet.metadata) > max_bytes:
             raise too_large(file.path.name, max_bytes, unpacked=True)
         yield parquet
+
+
+def _each(parquet: Any, names: list[str], rows: int) -> Iterator[Any]:
+    """Batches, group by group: one reader over several keeps some of what it read of each until its end."""
+    for group in range(parquet.num_row_groups):
+        yield from parquet.iter_batches(rows, row_groups=[group], columns=names, use_threads=False)
 
 
 def _unpacked_bytes(metadata: Any) -> int:
