@@ -46,7 +46,9 @@ def _staged(folder: Path, process: Process, columns: Sequence[Column], reading: 
     platform = EmbeddedPlatform(folder / "data")
     platform.create("bench", "records", TableDefinition(tuple(columns), order_by=process.sink.order_by))
     platform.fill("bench", "records", columns, reading)
-    return platform.observe("bench", "records", columns, staged_metrics(process)).row_count
+    counted = platform.observe("bench", "records", columns, staged_metrics(process))
+    platform.release()
+    return counted.row_count
 
 
 if __name__ == "__main__":
