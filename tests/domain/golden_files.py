@@ -15,13 +15,14 @@ from dpone.domain import capsule
 from dpone.domain.event_table import TOPICS, event_to_data
 
 from . import examples as x
+from .every_event import one_of_every_event
 
 FOLDER = Path(__file__).parent / "golden"
 
 
 def contents() -> Mapping[str, bytes]:
     """Every golden file's name and the bytes that today's code writes."""
-    events = {TOPICS[type(event)]: event for event in x.one_of_every_event()}
+    events = {TOPICS[type(event)]: event for event in one_of_every_event()}
     files = {f"{topic}.json": rfc8785.dumps(event_to_data(event)) for topic, event in events.items()}
     for version, observes in ((1, False), (2, True)):
         core = x.core(observes=observes)

@@ -21,6 +21,7 @@ from dpone.domain.limits import COUNT_MAX
 from dpone.domain.tables import Metrics, Observation
 
 from . import examples as x
+from .every_event import one_of_every_event
 
 TEXT = st.text(max_size=12)
 NUMBER = st.integers(-COUNT_MAX, COUNT_MAX)
@@ -61,7 +62,7 @@ def test_every_event_survives_its_stored_form(topic: str) -> None:
     survives()
 
 
-@pytest.mark.parametrize("event", x.one_of_every_event(), ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", one_of_every_event(), ids=lambda event: type(event).__name__)
 def test_a_field_more_or_less_is_no_event(event: Event) -> None:
     data = event_to_data(event)
     with pytest.raises(DecodeError, match="unknown fields"):

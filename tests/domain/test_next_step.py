@@ -27,6 +27,7 @@ from dpone.domain.steps import (
 )
 
 from . import examples as x
+from . import platform_examples as y
 from .specification import given
 
 CHANGED = x.process(path="other.csv")
@@ -192,7 +193,7 @@ class TestTheSameCommandAgain:
         )
 
     def test_complete_after_an_adoption_is_a_mismatch_that_says_so(self) -> None:
-        adopted = (*x.DONE, x.adopted("embedded"))
+        adopted = (*x.DONE, y.adopted("embedded"))
         refused = given(*x.UNTIL[State.COMPLETE], slot=adopted).when_asked()
         refused.then_refused(ErrorCode.EVIDENCE_MISMATCH, "a table that was adopted")
 

@@ -10,6 +10,7 @@ from dpone.domain import events as e
 from dpone.domain.operation import State
 
 from . import examples as x
+from .every_event import one_of_every_event
 from .specification import given
 
 V1 = x.process(observes=False)
@@ -60,7 +61,7 @@ HISTORIES: Mapping[str, tuple[tuple[e.Event, ...], set[type[e.Event]]]] = {
     "retired": (x.UNTIL[State.RETIRED], set()),
 }
 
-OWN = {type(event): event for event in x.one_of_every_event()}
+OWN = {type(event): event for event in one_of_every_event()}
 OWN[e.AttemptStarted] = x.started(2)
 OWN[e.ReplayValidated] = x.validated(1)
 OWN[e.PublicationDispatched] = x.dispatched()

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from eventsourcing.persistence import IntegrityError, StoredEvent
-from kazoo.client import KazooClient
+from eventsourcing.persistence import IntegrityError
 from kazoo.exceptions import NoAuthError
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from dpone.domain.errors import ErrorCode, LedgerFailed
 from dpone.ledger.keeper import KeeperRecorder, open_store
 from dpone.ledger.keeper_layout import ENTRY_BYTES_MAX, Layout, parse_identity
-from dpone.ledger.keeper_url import KeeperAddress, KeeperUser, parse_address
+from dpone.ledger.keeper_url import KeeperAddress, parse_address
 from dpone.ledger.recorder import LedgerIdentity
 from dpone.ledger.store import EventLedger, open_ledger
 from dpone.ledger.verify import verify_ledger
@@ -27,60 +26,10 @@ from tests.servers.zookeeper import ZooKeeper
 
 from .contract import noted
 from .events import CODEC, some
-from .keeper_server import address_on, made, raw, url_of
+from .keeper_nodes import address, events, fails, layout, ledger, opened_up, raw, recorder, tree
+from .keeper_server import address_on, made, url_of
 
-__all__ = ["raw"]
-
-SECRET = "s3cr3t-c4n4ry-zk"
-
-
-@pytest.fixture
-def address(zookeeper: ZooKeeper) -> KeeperAddress:
-    return address_on(zookeeper)
-
-
-@pytest.fixture
-def layout(address: KeeperAddress) -> Layout:
-    return Layout(address.root)
-
-
-@pytest.fixture
-def recorder(address: KeeperAddress) -> Iterator[KeeperRecorder]:
-    with closing(made(address)) as recorder:
-        yield recorder
-
-
-@pytest.fixture
-def ledger(recorder: KeeperRecorder) -> EventLedger:
-    return EventLedger(recorder, CODEC, recorder.identity())
-
-
-def events(stream: UUID, first: int, count: int, state: bytes = b"{}") -> list[StoredEvent]:
-    return [StoredEvent(stream, version, "Noted", state) for version in range(first, first + count)]
-
-
-def tree(raw: Any, path: str) -> dict[str, Any]:
-    """Every node below a path, with its data and when it was changed."""
-    data, stat = raw.get(path)
-    found = {path: (data, stat.mzxid, stat.aversion)}
-    for child in raw.get_children(path):
-        found |= tree(raw, f"{path}/{child}")
-    return found
-
-
-def opened_up(raw: Any, path: str) -> None:
-    """What an administrator can do: take a node's protection away."""
-    raw.set_acls(path, OPEN_ACL_UNSAFE)
-
-
-def fails(use: Callable[[], Any], why: str) -> LedgerFailed:
-    with pytest.raises(LedgerFailed, match=why) as caught:
-        use()
-    said = f"{caught.value.what} {caught.value.safe} {caught.value.next}"
-    assert caught.value.next
-    assert "127.0.0.1" not in said
-    assert SECRET not in said
-    return caught.value
+__all__ = ["address", "layout", "ledger", "raw", "recorder"]
 
 
 # ------------------------------------------------------------------------------------------------- coming to be
@@ -270,72 +219,6 @@ def test_keeper_itself_refuses_to_forget(
     with pytest.raises(NoAuthError):
         change(raw, layout, stream.hex)
     assert recorder.self_check() == []
-
-
-# ------------------------------------------------------------------------------------------------------------ users
-
-
-def test_only_the_user_that_made_a_ledger_may_touch_it(address: KeeperAddress, raw: Any, zookeeper: ZooKeeper) -> None:
-    owner = KeeperUser("dpone", SECRET)
-    with closing(made(address, owner)) as recorder:
-        stream = uuid4()
-        for version in range(1, 70):
-            recorder.insert_events(events(stream, version, 1))
-        assert recorder.self_check() == []
-    for user in (None, KeeperUser("dpone", "wrong"), KeeperUser("other", SECRET)):
-        for create in (False, True):
-            error = fails(lambda user=user, create=create: open_store(address, user, create=create), "does not allow")  # type: ignore[misc]
-            assert error.code is ErrorCode.LEDGER_UNREACHABLE
-            assert "DPONE_KEEPER_AUTH" in str(error.next)
-    assert raw.get(address.root)[0] == b""  # a server that lists what lies beside the root must be let
-    for child in raw.get_children(address.root):
-        with pytest.raises(NoAuthError):
-            raw.get(f"{address.root}/{child}")
-        with pytest.raises(NoAuthError):
-            raw.get_children(f"{address.root}/{child}")
-    with pytest.raises(NoAuthError):
-        raw.create(f"{address.root}/more", b"")
-    authorised = KazooClient(zookeeper.hosts, auth_data=[("digest", f"dpone:{SECRET}")])
-    authorised.start()
-    acls = {
-        entry
-        for path in tree(authorised, address.root)
-        for entry in authorised.get_acls(path)[0]
-        if path != address.root
-    }
-    authorised.stop()
-    authorised.close()
-    assert {(acl.id.scheme, acl.id.id.partition(":")[0]) for acl in acls} == {("digest", "dpone")}
-
-
-def test_credentials_reach_the_store_by_the_environment(
-    address: KeeperAddress, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPONE_KEEPER_AUTH", f"dpone:{SECRET}")
-    with open_ledger(url_of(address), create=True, codec=CODEC) as ledger:
-        ledger.append([some()])
-    monkeypatch.delenv("DPONE_KEEPER_AUTH")
-    fails(lambda: open_ledger(url_of(address), create=False, codec=CODEC), "does not allow")
-
-
-def test_a_ledger_that_was_open_to_all_is_a_finding_for_its_user(
-    recorder: KeeperRecorder, address: KeeperAddress
-) -> None:
-    with closing(open_store(address, KeeperUser("dpone", SECRET))) as ours:
-        assert any("rights of the node identity" in found for found in ours.self_check())
-
-
-def test_a_user_of_a_ledger_that_is_open_to_all_locks_nobody_out(
-    recorder: KeeperRecorder, address: KeeperAddress, raw: Any
-) -> None:
-    stream = uuid4()
-    with closing(open_store(address, KeeperUser("dpone", SECRET))) as theirs:
-        for version in range(1, 70):  # entries, a stream and a page of it
-            theirs.insert_events(events(stream, version, 1))
-    recorder.insert_events(events(stream, 70, 1))
-    assert len(recorder.select_events(stream)) == 70
-    schemes = {entry.id.scheme for path in tree(raw, address.root) for entry in raw.get_acls(path)[0]}
-    assert schemes == {"world"}
 
 
 # -------------------------------------------------------------------------------------------------- sizes, borders

@@ -102,11 +102,11 @@ def test_changed_bytes_are_an_error_of_the_source_or_other_rows(kind: str, part:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _GROWTH_KIB_MAX
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind != "csv"]
+)  # a text that ends earlier is a shorter text
 def test_a_file_that_was_cut_anywhere_never_counts_as_a_shorter_one(kind: str, tmp_path: Path) -> None:
     name, content, source = KINDS[kind]
-    if kind == "csv":
-        pytest.skip("a text that ends earlier, at the end of a line, is a shorter text")
     whole = content()
     for length in {*range(0, len(whole), max(1, len(whole) // 40)), len(whole) - 1}:
         (tmp_path / name).write_bytes(whole[:length])

@@ -95,7 +95,6 @@ def test_a_server_that_gives_up_in_the_middle_ends_the_fill_at_once(target: Targ
 
 
 def test_a_compressed_connection_carries_the_same_rows(target: Target) -> None:
-    pytest.importorskip("lz4")
     candidate = target.candidate()
     connection = Connection(
         "replay_target",

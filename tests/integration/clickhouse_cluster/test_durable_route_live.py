@@ -227,3 +227,38 @@ def test_a_replica_that_lost_everything_gets_the_new_generation_again(breakable_
     assert finished.code == 0, finished
     route.check_settled("r2", SECOND)
     assert TABLE in route.names()[1]
+
+
+FENCED = "append PublicationFenced+PublicationDispatched#1"
+RECOVERIES = [
+    pytest.param(lost, point, id=f"{'rebuild' if lost else 'fence'}-{point}")
+    for lost, points in (
+        (False, ("rename#1:before", "rename#1:after", "rename#2:after", f"{FENCED}:before", f"{FENCED}:after")),
+        (False, ("swap#1:before", "swap#1:after")),
+        (True, ("rebuild#1:before", "rebuild#1:after", "rename#1:after", f"{FENCED}:after")),
+    )
+    for point in points
+]
+
+
+@pytest.mark.parametrize(("lost", "point"), RECOVERIES)
+def test_killed_while_it_recovers_the_same_command_finishes(
+    lost: bool, point: str, breakable_route: Route, tmp_path: Path
+) -> None:
+    """The first process dies after its intent and before its statement; the second one is killed at this point."""
+    route = breakable_route
+    assert route.run("r1").code == 0
+    route.write_source(SECOND)
+    first = route.acted(tmp_path / "first", "kill@append PublicationDispatched#1:after", "r2")
+    assert first.code == -signal.SIGKILL
+    if lost:
+        replica = route.cluster.replicas[1]
+        replica.kill()
+        replica.start(empty=True)
+        route.admit()
+    killed = route.acted(tmp_path / "killed", f"patient,kill@{point}", "r2")
+    assert killed.code == -signal.SIGKILL, points_of(lines_of(tmp_path / "killed"))
+    finished = route.acted(tmp_path / "finished", "patient,none", "r2")
+    assert finished.code == 0, finished
+    assert opened(lines_of(tmp_path / "killed")) == opened(lines_of(tmp_path / "finished")) == 0
+    route.check_settled("r2", SECOND)
