@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from operator import methodcaller
 from threading import Event, Lock, Thread
 from typing import Any, Final
 
@@ -150,7 +151,7 @@ class Session:
         The server is first made to catch up with its leader, so an answer is never older than the call. Raises
         LedgerFailed.
         """
-        found = self._ask([lambda client, path=path: client.get_async(path) for path in paths])  # type: ignore[misc]
+        found = self._ask([methodcaller("get_async", path) for path in paths])
         return [None if isinstance(answer, NoNodeError) else Node(answer[0], answer[1].version) for answer in found]
 
     def children(self, paths: Sequence[str]) -> list[list[str] | None]:
@@ -160,7 +161,7 @@ class Session:
 
     def rights(self, paths: Sequence[str]) -> list[Rights | None]:
         """What this ledger's user may do to nodes; None where a node is absent or others may do something too."""
-        found = self._ask([lambda client, path=path: client.get_acls_async(path) for path in paths])  # type: ignore[misc]
+        found = self._ask([methodcaller("get_acls_async", path) for path in paths])
         return [None if isinstance(answer, NoNodeError) else self._rights_of(answer[0]) for answer in found]
 
     def create_as(self, path: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...domain.platform import Platform
@@ -103,7 +104,7 @@ def drift(connection: Connection, platform: Platform, marker: Marker) -> tuple[s
         with session_on(connection, endpoint) as session:
             return read_markers(session), _renamed(replica, read_macros(session).get("replica", ""))
 
-    answers = abreast({one.name: (lambda one=one: look(endpoint_of(one), one)) for one in platform.replicas}).all()  # type: ignore[misc]
+    answers = abreast({one.name: partial(look, endpoint_of(one), one) for one in platform.replicas}).all()
     said += [changed for _, changed in answers.values() if changed is not None]
     return (*said, *disagreements(platform, marker, {name: markers for name, (markers, _) in answers.items()}))
 
