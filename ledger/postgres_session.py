@@ -153,8 +153,9 @@ def _is_quiet(connection: BoundedConnection) -> bool:
     """Whether an idle connection is still there: a server that went away has said so, or hung up."""
     if connection.closed:
         return False
-    readable, _, _ = select.select([connection.fileno()], [], [], 0)
-    return not readable
+    words = select.poll()
+    words.register(connection.fileno(), select.POLLIN)
+    return not words.poll(0)
 
 
 def _end(connection: BoundedConnection) -> None:

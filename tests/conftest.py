@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -37,3 +39,17 @@ def sandbox(tmp_path: Path) -> Sandbox:
     made.write_rows(rows_of(1))
     made.write_manifest()
     return made
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    """Every descriptor that is opened from here on is 1,024 or higher, as in a program that serves many."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], min(4096, before[1])), before[1]))
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    while held[-1] < 1024:
+        held.append(os.dup(held[0]))
+    yield
+    for descriptor in held:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)

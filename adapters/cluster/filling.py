@@ -81,7 +81,9 @@ def _send(connection: Any, batch: Any, columns: Sequence[Column]) -> None:
 
 def _raise_early(client: Any) -> None:
     """A server that gives up in the middle says so at once: the rest of a long load need not be sent to learn it."""
-    while select.select([client.connection.socket], [], [], 0)[0]:
+    answers = select.poll()
+    answers.register(client.connection.socket, select.POLLIN)
+    while answers.poll(0):
         packet = client.connection.receive_packet()
         if packet.exception is not None:
             raise packet.exception

@@ -150,7 +150,9 @@ class ServerProcess:
     def _is_gone_within(self, seconds: float) -> bool:
         with contextlib.suppress(ProcessLookupError), self._descriptor() as descriptor:
             if self.is_alive:
-                select.select([descriptor], [], [], seconds)
+                gone = select.poll()
+                gone.register(descriptor, select.POLLIN)
+                gone.poll(seconds * 1000)
         if self.child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.child.wait(0.1)

@@ -112,6 +112,15 @@ class StoreContract:
         assert [item.version for item in ledger.read(stream)] == [1, 2, 3]
         assert verify_ledger(ledger).passed
 
+    def test_a_program_that_holds_a_thousand_descriptors_appends_and_reads(
+        self, url: str, many_descriptors: None
+    ) -> None:
+        stream = uuid4()
+        with opened(url) as ledger:
+            ledger.append([noted(stream, 0, "a")])
+            ledger.append([noted(stream, 1, "b")])
+            assert [item.version for item in ledger.read(stream)] == [1, 2]
+
     def test_identity_survives_reopening(self, ledger: EventLedger, url: str) -> None:
         with opened(url) as again:
             assert (again.ledger_id, again.epoch) == (ledger.ledger_id, ledger.epoch)

@@ -94,6 +94,12 @@ def test_a_server_that_gives_up_in_the_middle_ends_the_fill_at_once(target: Targ
     assert len(sent) < 1000
 
 
+def test_a_program_that_holds_a_thousand_descriptors_can_fill_too(target: Target, many_descriptors: None) -> None:
+    candidate = target.candidate()
+    target.platform.fill(target.database, candidate, COLUMNS, [batch(10), batch(10, 10)])
+    assert target.platform.row_count(target.database, candidate)["replica_1"] == 20
+
+
 def test_a_compressed_connection_carries_the_same_rows(target: Target) -> None:
     candidate = target.candidate()
     connection = Connection(
