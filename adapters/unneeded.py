@@ -32,9 +32,3 @@ def keep_out() -> None:
     """From now on pandas cannot be imported. What has imported it already keeps it."""
     if _ABSENT not in sys.meta_path:
         sys.meta_path.insert(0, _ABSENT)
-
-
-def let_in() -> None:
-    """Undo it, for a library that cannot do without."""
-    if _ABSENT in sys.meta_path:
-        sys.meta_path.remove(_ABSENT)

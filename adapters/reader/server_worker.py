@@ -12,9 +12,8 @@ import resource
 import sys
 import time
 
-import clickhouse_driver  # noqa: F401 (the slow part of starting, while nothing is held yet)
-
 from ...domain.reply import encode_reply
+from ..connections.clickhouse import driver
 from .child import die_with, read, say_ready, write
 from .server_request import decode_server_request
 from .server_scan import observe
@@ -27,6 +26,7 @@ def main(arguments: list[str]) -> None:
     plan, ready, reply, parent = (int(argument) for argument in arguments)
     die_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # its memory will hold a password
+    driver()  # the slow part of starting, while nothing is held yet
     say_ready(ready)
     request = decode_server_request(read(plan))
     deadline = time.monotonic() + request.budget_milliseconds / 1000 - _ANSWER_SECONDS

@@ -37,7 +37,8 @@ _PINNED: Final[Mapping[str, int | str]] = {
     # A profile's limit must fail the read: "break" would end it early and call that a result.
     **{f"{kind}_overflow_mode": "throw" for kind in _THROW},
 }
-_CLIENT: Final[Mapping[str, Any]] = {"use_numpy": True, "strings_as_bytes": True}
+_BYTES: Final[Mapping[str, Any]] = {"strings_as_bytes": True}
+"""The client's own: text need not be UTF-8."""
 _NOT_SETTABLE: Final = (164, 452)
 """READONLY, SETTING_CONSTRAINT_VIOLATION."""
 _NOT_THERE: Final = (60, 81)
@@ -58,7 +59,7 @@ class ServerSession:
     @contextmanager
     def open(cls, connection: Connection) -> Iterator[ServerSession]:
         """Connect and pin. Raises DponeError."""
-        with opened(connection, _CLIENT) as client:
+        with opened(connection) as client:
             session = cls(client, connection)
             names = ", ".join(literal(name) for name in _PINNED)
             known = session.rows(f"SELECT name FROM system.settings WHERE name IN ({names})", "system.settings")
@@ -68,17 +69,14 @@ class ServerSession:
     def rows(self, statement: str, name: str) -> list[tuple[Any, ...]]:
         """A small result. ``name`` stands in errors."""
         with self._failing(name):
-            found = self.client.execute(
-                statement, settings={**self.settings, "use_numpy": False, "strings_as_bytes": False}
-            )
-        return list(found)
+            return list(self.client.execute(statement, settings=self.settings))
 
     def stream(self, statement: str, name: str) -> Iterator[Any]:
         """Arrow batches, one a block of the server."""
-        with self._failing(name):
-            yield from self.client.query_arrow_stream(
-                statement, settings={**self.settings, **_CLIENT}, field_metadata=False
-            )
+        from .clickhouse_blocks import arrow_blocks
+
+        with self._failing(name), arrow_blocks(self.client.connection):
+            yield from self.client.execute_iter(statement, settings={**self.settings, **_BYTES})
 
     def table_columns(self, database: str, table: str) -> list[Column]:
         """Names and server types of what ``SELECT *`` yields. Raises SourceFailed when there is no such table."""
@@ -94,9 +92,7 @@ class ServerSession:
         from clickhouse_driver.errors import ServerException
 
         try:
-            found = self.client.execute(
-                f"DESCRIBE TABLE ({query}\n)", settings={**self.settings, "use_numpy": False, "strings_as_bytes": False}
-            )
+            found = self.client.execute(f"DESCRIBE TABLE ({query}\n)", settings=self.settings)
         except ServerException as error:
             if int(error.code) in _TROUBLE:
                 raise self._explained(error, "source.query") from None

@@ -12,7 +12,6 @@ Enum8, Enum16               its name                                 String
 Date, Date32                days                                     the same
 DateTime[('zone')]          seconds                                  the same
 DateTime64(p[, 'zone'])     ticks                                    the same
-Decimal(p, s), p ≤ 18       its unscaled integer                     the same
 Decimal(p, s), p ≤ 38       itself                                   the same
 UUID                        text                                     UUID
 Nullable(T)                 T with NULLs                             Nullable(…)
@@ -20,8 +19,7 @@ LowCardinality(T)           T                                        as T
 ==========================  =======================================  ==========================
 
 Everything else is refused with the column's name; a query may turn it into one of these. Integers instead of dates
-keep the server's and the driver's time zones out; hexadecimal keeps NUL bytes, which the driver cuts. Of a decimal the
-driver makes an object, which takes ten times as long as an integer; old servers give its bits through its bytes only.
+keep the server's and the driver's time zones out; hexadecimal keeps the NUL bytes at a FixedString's end.
 """
 
 from __future__ import annotations
@@ -98,9 +96,6 @@ def _way(target: ColumnType) -> tuple[str, Decode]:
             return "reinterpretAsInt64({})", partial(_ticks, target=target)
         case "UUID":
             return "toString({})", _text
-        case "Decimal" if target.precision <= 18:
-            width = 32 if target.precision <= 9 else 64
-            return f"reinterpretAsInt{width}(reinterpretAsString({{}}))", partial(_unscaled, target=target)
         case _:
             return "{}", _itself
 
@@ -134,12 +129,6 @@ def _scaled(values: Any, factor: int) -> Any:
         return pc.multiply_checked(values, pa.scalar(factor, pa.int64()))
     except pa.ArrowInvalid:
         raise Refused("outside the range of the type") from None
-
-
-def _unscaled(values: Any, target: ColumnType) -> Any:
-    whole = pc.cast(values, pa.decimal128(19, 0))
-    exact = arrow_type(target)
-    return pa.Array.from_buffers(exact, len(whole), whole.buffers(), whole.null_count, whole.offset)
 
 
 def _text(values: Any) -> Any:

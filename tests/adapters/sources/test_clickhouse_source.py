@@ -6,12 +6,14 @@ import math
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import pytest
@@ -350,3 +352,35 @@ def test_decimals_arrive_digit_by_digit(
     clickhouse.execute("INSERT INTO t VALUES", list(enumerate([*values, None])))
     rows = sorted(load(ClickHouseSource(connected(clickhouse), table)).rows)
     assert [value for _, value in rows] == [*values, None]
+
+
+def test_a_compressed_connection_brings_the_same_rows(clickhouse: ClickHouseServer, table: str, load: Loader) -> None:
+    clickhouse.execute("CREATE TABLE t (i UInt32, s Nullable(String)) ENGINE = MergeTree ORDER BY i")
+    clickhouse.execute("INSERT INTO t SELECT number, if(number % 3 = 0, NULL, toString(number)) FROM numbers(150000)")
+    compressed = ClickHouseSource(connected(clickhouse, params={"compression": "lz4"}), table)
+    rows = sorted(load(compressed).rows)
+    assert rows == [(number, None if number % 3 == 0 else str(number).encode()) for number in range(150_000)]
+
+
+_READS: Final = """
+import sys
+from dpone.adapters.connections import Connection
+from dpone.adapters.sources.clickhouse import ClickHouseSource
+from dpone.domain.tables import Metrics
+source = ClickHouseSource(Connection("replay_source", "127.0.0.1", int(sys.argv[1])), "t")
+sys.modules["pandas"] = None
+with source.read(source.describe(), Metrics(), lambda rows, read_bytes: None) as reading:
+    print(sum(batch.num_rows for batch in reading))
+from clickhouse_driver.columns.datecolumn import DateColumn
+print(len(DateColumn.date_lut))
+"""
+
+
+def test_nothing_is_imported_or_built_that_no_read_needs(clickhouse: ClickHouseServer, table: str) -> None:
+    """Neither pandas nor the driver's table of 146,000 days: 0.4 s of every process."""
+    clickhouse.execute("CREATE TABLE t (i UInt32, s String) ENGINE = MergeTree ORDER BY i")
+    clickhouse.execute("INSERT INTO t SELECT number, toString(number) FROM numbers(1000)")
+    command = [sys.executable, "-c", _READS, str(clickhouse.port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == ["1000", "1"]
