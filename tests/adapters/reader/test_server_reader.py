@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -276,7 +277,7 @@ def test_credentials_are_nowhere_but_in_the_pipe(
     reader.warm()
     process = reader._waiting[0]._process
     assert process is not None
-    time.sleep(0.5)
+    _wait_ready(reader)
     here = Path(f"/proc/{process.pid}")
     told = (here / "cmdline").read_bytes() + (here / "environ").read_bytes()
     assert b"server_worker" in told
@@ -290,6 +291,13 @@ def test_credentials_are_nowhere_but_in_the_pipe(
 
 def test_a_row_count_alone_is_enough(plan: ReadPlan, reader: ServerReader) -> None:
     assert reader.observe(replace(plan, metrics=Metrics())).observation == Observation(1000)
+
+
+def _wait_ready(reader: ServerReader) -> None:
+    """Until the waiting worker says that it has started."""
+    ready = select.poll()
+    ready.register(reader._waiting[0]._ready, select.POLLIN)
+    assert ready.poll(30_000)
 
 
 def _first(cluster: Cluster) -> tuple[Connection, Endpoint]:
