@@ -177,8 +177,11 @@ class TargetPlatform(Protocol):
         """The admitted replicas, sorted by name."""
         ...
 
-    def prepare(self) -> None:
-        """Begin, beside other work, what acquiring will have to wait for. Holds nothing; may do nothing."""
+    def prepare(self, database: str) -> None:
+        """Begin, beside other work, what acquiring and looking for refusals will wait for. Holds nothing, never raises.
+
+        Whatever it runs into is found again, and said, by those two.
+        """
         ...
 
     def acquire(self) -> None:

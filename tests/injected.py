@@ -67,7 +67,7 @@ class MemoryPlatform:
     swaps: list[Swap] = field(default_factory=list)
     replicas: tuple[str, ...] = REPLICAS
 
-    def prepare(self) -> None:
+    def prepare(self, database: str) -> None:
         return None
 
     def acquire(self) -> None:

@@ -26,6 +26,7 @@ from .quoting import literal, table_name
 REPLICA = "embedded"
 _POLL_SECONDS = 0.05
 _OPENINGS_MAX = 5
+_HAS_ANOTHER = 36  # BAD_ARGUMENTS: "already initialized with path", which the process chose for something else
 _CONNECTION_SETTINGS = "SET max_query_size = 16777216, max_ast_elements = 1000000, max_expanded_ast_elements = 1000000"
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class EmbeddedPlatform:
         """Always one."""
         return (REPLICA,)
 
-    def prepare(self) -> None:
+    def prepare(self, database: str) -> None:
         """Begin importing the engine in its thread. Call once no relative path is going to be used any more."""
         self._thread.ahead(engine_session.load)
 
@@ -209,6 +210,8 @@ class EmbeddedPlatform:
             if self._refused < _OPENINGS_MAX:  # a holder may have been gone again before it could be seen
                 return folder.Holder()
             failed = engine_errors.engine_failed(error, "opening the engine's folder")
+            if failed.engine_code == _HAS_ANOTHER:
+                raise _another_engine() from None
             raise (_damaged(failed.engine_code) if failed.code is ErrorCode.INTERNAL else failed) from None
         return None
 
@@ -312,6 +315,15 @@ def _damaged(code: int | None) -> EngineFailed:
         engine_code=code,
         safe="Nothing was read or changed, and the ledger is as it was.",
         next="Put a copy of embedded/ under DPONE_HOME back that was made with its links kept (cp -a).",
+    )
+
+
+def _another_engine() -> EngineBusy:
+    return EngineBusy(
+        ErrorCode.ENGINE_BUSY,
+        "This process has opened the embedded engine on another folder for something else, and has only one engine.",
+        safe="Nothing was read or changed.",
+        next="Close the program's own chdb session first, or call dpone in a process of its own.",
     )
 
 

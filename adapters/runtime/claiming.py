@@ -22,7 +22,7 @@ def claim(running: Running, step: Claim) -> None:
     """Check everything that can refuse, then admit or reopen the operation and take the slot, in one append."""
     if from_semantic(running.request.configuration).owes_target:
         running.warm_reader()
-    running.ports.platform.prepare()
+    running.ports.platform.prepare(running.request.key.database)
     preflight(running)
     events = [_reopened(running, step) if step.reopen else _admitted(running), attempt_started(running)]
     slot_events: list[e.Event] = []

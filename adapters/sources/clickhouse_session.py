@@ -21,6 +21,7 @@ _THROW: Final = ["read", "result", "timeout", "group_by", "sort", "distinct", "j
 _PINNED: Final[Mapping[str, int | str]] = {
     "readonly": 2,  # nothing but reading, and these settings
     "max_block_size": BATCH_ROWS,
+    "preferred_block_size_bytes": 16 * 1024 * 1024,  # of 1 MB by default: a block of rows of 100 bytes would be 8,192
     "low_cardinality_allow_in_native_format": 0,
     "extremes": 0,
     "join_use_nulls": 0,

@@ -106,8 +106,8 @@ class RecordedPlatform:
     def replicas(self) -> tuple[str, ...]:
         return self.inner.replicas
 
-    def prepare(self) -> None:
-        self.inner.prepare()
+    def prepare(self, database: str) -> None:
+        self.inner.prepare(database)
 
     def acquire(self) -> None:
         self.inner.acquire()

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -22,6 +22,9 @@ _CONFIG = """<clickhouse>
     <session_timeout_ms>4000</session_timeout_ms><operation_timeout_ms>2000</operation_timeout_ms></zookeeper>
   <keeper_map_path_prefix>/keeper_map</keeper_map_path_prefix>
 </clickhouse>"""
+
+
+_ends: list[Callable[[], None]] = []
 
 
 class EmbeddedSql:
@@ -80,4 +83,14 @@ def _engine(port: int) -> tuple[Any, Lock]:
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
+    _ends.append(end)
     return engine, Lock()
+
+
+def end_engine() -> None:
+    """A process has one engine: leave the place to the tests of the embedded target."""
+    while _ends:
+        end = _ends.pop()
+        atexit.unregister(end)
+        end()
+    _engine.cache_clear()

@@ -20,12 +20,18 @@ from dpone.ledger.verify import verify_ledger
 from tests.servers.zookeeper import ZooKeeper
 
 from .contract import SECONDS, noted, start_writers
-from .embedded_sql import PORT_VARIABLE, EmbeddedSql, connect
+from .embedded_sql import PORT_VARIABLE, EmbeddedSql, connect, end_engine
 from .events import CODEC, Noted, some
 from .opening import opened
 from .test_keepermap_store import fresh_url
 
 pytestmark = pytest.mark.xdist_group("keepermap")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine() -> Iterator[None]:
+    yield
+    end_engine()
 
 
 @pytest.fixture(autouse=True)

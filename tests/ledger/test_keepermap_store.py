@@ -16,7 +16,7 @@ from dpone.ledger.store import open_ledger
 from tests.servers.zookeeper import ZooKeeper
 
 from .contract import StoreContract
-from .embedded_sql import PORT_VARIABLE, connect
+from .embedded_sql import PORT_VARIABLE, connect, end_engine
 from .events import CODEC
 
 pytestmark = pytest.mark.xdist_group("keepermap")
@@ -27,6 +27,7 @@ def keeper(zookeeper: ZooKeeper) -> Iterator[ZooKeeper]:
     os.environ[PORT_VARIABLE] = str(zookeeper.port)  # for writers as well
     yield zookeeper
     os.environ.pop(PORT_VARIABLE)
+    end_engine()
 
 
 def fresh_url() -> str:

@@ -249,7 +249,7 @@ class _Platform:
     def replicas(self) -> tuple[str, ...]:
         return self.process.replicas
 
-    def prepare(self) -> None:
+    def prepare(self, database: str) -> None:
         return None
 
     def acquire(self) -> None:

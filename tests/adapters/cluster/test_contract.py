@@ -73,7 +73,7 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]
 
 
 def test_acquiring_and_releasing_may_be_repeated(subject: Subject) -> None:
-    subject.platform.prepare()
+    subject.platform.prepare(subject.database)
     for _ in range(2):
         subject.platform.acquire()
     for _ in range(2):
