@@ -58,7 +58,7 @@ def abreast(work: Mapping[str, Callable[[], T]]) -> Answers[T]:
 
 
 class Ahead(Generic[T]):
-    """One piece of work that is begun before its result is asked for; it bounds its own waits. The thread is a daemon."""
+    """One piece of work, begun before its result is asked for, in a daemon thread; it bounds its own waits."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work

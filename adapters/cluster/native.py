@@ -26,6 +26,8 @@ _NUMPY: Final = {
     "Float64": "<f8",
     "Date32": "<i4",
 }
+_LONG_BYTES: Final = 2**30
+"""From here on lengths in front might not fit into offsets of 32 bits any more."""
 _NIBBLES: Final = np.full(256, 255, np.uint8)
 _NIBBLES[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
 _HEX_PLACES: Final = np.array([place for place in range(36) if place not in (8, 13, 18, 23)])
@@ -151,53 +153,25 @@ def _uuids(array: Any) -> Any:
 
 
 def _strings(array: Any) -> Any:
-    """Every string with its length in front. Prefixes are written at once, the rest is what lies between them."""
+    """Every string with its length in front, both put together by Arrow."""
     if not len(array):
         return b""
-    if array.null_count:
-        array = pc.fill_null(array, pa.scalar(b"" if _is_binary(array.type) else "", array.type))
-    offsets = _offsets(array)
-    lengths = np.diff(offsets)
-    start, total = int(offsets[0]), int(offsets[-1] - offsets[0])
-    characters = array.buffers()[2]
-    content = np.frombuffer(characters, np.uint8, total, start) if total else np.empty(0, np.uint8)
-    prefixes = _prefix_lengths(lengths)
-    ends = np.cumsum(prefixes + lengths)
-    places = ends - lengths - prefixes
-    out = np.empty(int(ends[-1]), np.uint8)
-    is_content = np.ones(len(out), np.bool_)
-    remaining = lengths
-    for byte in range(int(prefixes.max())):
-        more = prefixes > byte + 1
-        here = prefixes > byte
-        at = places[here] + byte
-        out[at] = (remaining[here] & 127) | (more[here].astype(np.uint8) << 7)
-        is_content[at] = False
-        remaining = remaining >> 7
-    out[is_content] = content
-    return out
-
-
-def _prefix_lengths(lengths: Any) -> Any:
-    """How many bytes each length takes."""
-    prefixes = np.ones(len(lengths), np.int64)
-    longest = int(lengths.max())
-    bound = 128
-    while longest >= bound:
-        prefixes += lengths >= bound
-        bound <<= 7
-    return prefixes
+    kind = pa.large_binary() if _is_large(array.type) or array.nbytes > _LONG_BYTES else pa.binary()
+    content = pc.fill_null(array.cast(kind), pa.scalar(b"", kind)) if array.null_count else array.cast(kind)
+    lengths = pc.binary_length(content).dictionary_encode()
+    prefixes = pa.array([varint(length) for length in lengths.dictionary.to_pylist()], kind).take(lengths.indices)
+    joined = pc.binary_join_element_wise(prefixes, content, pa.scalar(b"", kind))
+    return np.frombuffer(joined.buffers()[2], np.uint8, int(_offsets(joined)[-1]))
 
 
 def _offsets(array: Any) -> Any:
-    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    dtype = np.dtype("<i8" if wide else "<i4")
+    dtype = np.dtype("<i8" if _is_large(array.type) else "<i4")
     offsets = np.frombuffer(array.buffers()[1], dtype, len(array) + 1, array.offset * dtype.itemsize)
     return offsets.astype(np.int64, copy=False)
 
 
-def _is_binary(kind: Any) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+def _is_large(kind: Any) -> bool:
+    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 
 def _bytes(piece: Any) -> bytes | memoryview:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dpone.adapters.cluster.bounds import Bounds
+from dpone.adapters.cluster.platform import ReplicatedPlatform
 from dpone.domain.errors import EngineFailed, ErrorCode
 from dpone.domain.ports import SwapForm
 from dpone.domain.tables import Metrics
@@ -29,8 +30,14 @@ def batches() -> Any:
     return [one] * 100
 
 
+def prepared(target: Target) -> ReplicatedPlatform:
+    target.platform.prepare(target.database)
+    return target.platform
+
+
 CALLS: dict[str, tuple[str, Call]] = {
     "refusals": ("replica_2", lambda t, _: t.platform.refusals(t.ref, DEFINITION)),
+    "refusals, prepared": ("replica_2", lambda t, _: prepared(t).refusals(t.ref, DEFINITION)),
     "exchanges": ("replica_2", lambda t, _: t.platform.exchanges(t.database)),
     "create": ("replica_2", lambda t, _: t.candidate()),
     "fill": ("replica_1", lambda t, c: t.platform.fill(t.database, c, COLUMNS, batches())),

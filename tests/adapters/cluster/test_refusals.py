@@ -31,6 +31,13 @@ def test_a_new_and_a_published_target_are_taken(target: Target) -> None:
     assert refusals(target) == ()
 
 
+def test_what_was_begun_for_one_database_says_nothing_of_another(target: Target) -> None:
+    target.platform.prepare("no_such_database")
+    assert target.platform.refusals(target.ref, DEFINITION) == ()
+    target.platform.prepare(target.database)
+    assert target.platform.refusals(target.ref, DEFINITION) == ()
+
+
 def test_refusals_change_nothing(target: Target) -> None:
     target.publish_first()
     before = target.tables()
