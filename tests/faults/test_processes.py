@@ -41,8 +41,8 @@ def second(sandbox: Sandbox) -> Sandbox:
 
 
 def starved(sandbox: Sandbox, record: Path, action: str, before: tuple[str, ...] = ()) -> Ended:
-    """``dpone run`` of r2, short of something."""
-    return ended(sandbox.start([str(record), action, *sandbox.words("r2")], (*before, *STARVING)))
+    """``dpone run`` of r2, short of something. A worker that hangs of it is ended by its budget of 60 s."""
+    return ended(sandbox.start([str(record), action, *sandbox.words("r2")], (*before, *STARVING)), 90)
 
 
 def check_finishes(sandbox: Sandbox, *, reads: int | None = None) -> None:
