@@ -99,6 +99,11 @@ def _with(data: Mapping[str, Any], **added: Any) -> dict[str, Any]:
     return {**data, **added}
 
 
+def _started_v1(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 did not say which of a task's tries it was."""
+    return _with(data, try_number=None, task_instance=None)
+
+
 def _unreviewed_v1(data: Mapping[str, Any]) -> dict[str, Any]:
     """Version 1 knew no decision of a person."""
     return _with(data, review=None)
@@ -112,6 +117,7 @@ def _retired_v1(data: Mapping[str, Any]) -> dict[str, Any]:
 UPCASTERS: Mapping[str, Upcaster] = {
     "PlatformProvisioned": _provisioned_v1,
     "InventoryAdmitted": _admitted_v1,
+    "AttemptStarted": _started_v1,
     "ObservationAbandoned": _unreviewed_v1,
     "OperationReopened": _unreviewed_v1,
     "OperationRetired": _retired_v1,
@@ -121,6 +127,7 @@ UPCASTERS: Mapping[str, Upcaster] = {
 _VERSIONS: Mapping[type[e.Event], tuple[str, ...]] = {
     p.PlatformProvisioned: ("PlatformProvisioned", "PlatformProvisioned.v2"),
     p.InventoryAdmitted: ("InventoryAdmitted", "InventoryAdmitted.v2"),
+    e.AttemptStarted: ("AttemptStarted", "AttemptStarted.v2"),
     e.ObservationAbandoned: ("ObservationAbandoned", "ObservationAbandoned.v2"),
     e.OperationReopened: ("OperationReopened", "OperationReopened.v2"),
     e.OperationRetired: ("OperationRetired", "OperationRetired.v2"),

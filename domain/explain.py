@@ -116,7 +116,8 @@ def shown(event: e.Event, operation: Operation) -> tuple[str, str, str] | None:
         case e.OperationAdmitted():
             return "done", "admitted", f"{len(event.inventory)} replica{_s(len(event.inventory))}"
         case e.AttemptStarted():
-            return "done", "attempt", f"{event.attempt} by {event.by.os_user} on {event.by.host}"
+            which = f" (try {event.try_number} of its task)" if event.try_number is not None else ""
+            return "done", "attempt", f"{event.attempt} by {event.by.os_user} on {event.by.host}{which}"
         case e.SourceObserved():
             name = event.fingerprint.get("name", "the source")
             return "done", "read", f"{event.observation.row_count:,} rows of {name}"

@@ -14,6 +14,23 @@ _NAMESPACE = uuid5(NAMESPACE_URL, "urn:dpone-replay")
 
 
 @dataclass(frozen=True, slots=True)
+class Task:
+    """Whose work this process does in a scheduler: recorded, and never part of what a run is.
+
+    ``map_index`` tells mapped siblings apart, ``try_number`` a task's tries; ``task_instance`` is Airflow's own id.
+    """
+
+    task_id: str | None = None
+    map_index: int | None = None
+    try_number: int | None = None
+    task_instance: str | None = None
+
+
+NO_TASK = Task()
+"""Nobody's but a person's."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperationKey:
     """The whole identity of an operation. Task, map index, attempt and host are recorded, never part of it."""
 

@@ -25,7 +25,10 @@ class OperationAdmitted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted(Event):
-    """A process took the operation on. ``attempt`` is its fence: higher than every earlier one."""
+    """A process took the operation on. ``attempt`` is its fence: higher than every earlier one.
+
+    The task's parts, down to Airflow's own try and task instance, are recorded and never part of the identity.
+    """
 
     attempt: int
     by: By
@@ -33,6 +36,8 @@ class AttemptStarted(Event):
     revision: str | None
     task_id: str | None
     map_index: int | None
+    try_number: int | None
+    task_instance: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

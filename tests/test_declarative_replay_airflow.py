@@ -26,12 +26,14 @@ from dpone.adapters.program import Outcome
 from dpone.adapters.program.running import Request
 from dpone.domain.errors import ErrorCode
 from dpone.domain.events import AttemptStarted
+from dpone.domain.identity import Task as OfTask
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import open_ledger
 
 from .injected import ROWS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+INSTANCE = "019d2e53-7a01-7c2e-9a4b-8d6f5c3b2a10"
 BATCH = (EXAMPLES / "batch/durable-replay-full-refresh.batch.yaml", "source.records")
 FLOW = (EXAMPLES / "flow/durable-replay-full-refresh.flow.yaml", "refresh")
 BOTH = pytest.mark.parametrize(("manifest", "selector"), [BATCH, FLOW], ids=["batch", "flow"])
@@ -55,7 +57,7 @@ class Task:
         run_id: str = "scheduled__2026-03-01",
         environ: dict[str, str] | None = None,
     ) -> Try:
-        request = Request(manifest, selector, "replay_demo", run_id, None, "load", map_index)
+        request = Request(manifest, selector, "replay_demo", run_id, None, OfTask("load", map_index, 2, INSTANCE))
         worker = {"DPONE_HOME": str(self.home), **(environ or {})}
         return Try(request, worker, self.log.append, ("-m", "tests.load_child", behaviour))
 
@@ -102,7 +104,8 @@ def test_the_example_runs_as_a_task(manifest: Path, selector: str, task: Task) -
     assert (outcome.dag_id, outcome.run_id, outcome.attempt) == ("replay_demo", "scheduled__2026-03-01", 1)
     assert (outcome.extracted_rows, outcome.final_rows) == (ROWS, ROWS)
     (attempt,) = task.attempts(outcome)
-    assert (attempt.task_id, attempt.map_index) == ("load", 4), "recorded, never part of the identity"
+    recorded = (attempt.task_id, attempt.map_index, attempt.try_number, attempt.task_instance)
+    assert recorded == ("load", 4, 2, INSTANCE), "recorded, never part of the identity"
     assert any("publish" in line for line in task.log), "its steps are in the task's log"
 
 

@@ -78,6 +78,7 @@ class DponeRunOperator(BaseOperator):  # type: ignore[misc]
             running.end()
 
     def _request(self, context: Context) -> Request:
+        from ...domain.identity import Task
         from ..program.running import Request
 
         ti = context["ti"]
@@ -87,8 +88,7 @@ class DponeRunOperator(BaseOperator):  # type: ignore[misc]
             dag_id=ti.dag_id,
             run_id=ti.run_id,
             ledger=self.ledger or None,
-            task_id=ti.task_id,
-            map_index=ti.map_index if ti.map_index >= 0 else None,
+            task=Task(ti.task_id, ti.map_index if ti.map_index >= 0 else None, ti.try_number, str(ti.id)),
         )
 
     def _manifest_path(self) -> Path:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ...domain.errors import DponeError, ErrorCode
+from ...domain.identity import Task
 from ..connections.connection import Connection
 from ..connections.refusals import Unanswered
 from ..program.running import Request
@@ -42,7 +43,9 @@ class Handed:
         """Raises FrameInvalid."""
         try:
             parts = dict(frame["request"])
-            return cls(Request(**{**parts, "manifest": Path(parts["manifest"])}), dict(frame["environ"]))
+            task = None if parts["task"] is None else Task(**parts["task"])
+            request = Request(**{**parts, "manifest": Path(parts["manifest"]), "task": task})
+            return cls(request, dict(frame["environ"]))
         except (KeyError, TypeError, ValueError):
             raise FrameInvalid from None
 

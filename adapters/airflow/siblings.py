@@ -18,7 +18,7 @@ from ...domain import slot as slots
 from ...domain.configuration import Process
 from ...domain.errors import DponeError, ErrorCode
 from ...domain.events import AttemptStarted, OperationAdmitted
-from ...domain.identity import OperationKey, operation_id, slot_id
+from ...domain.identity import OperationKey, Task, operation_id, slot_id
 from ...domain.ports import Ledger, Recorded, StreamAppend
 from ..program.running import Request
 
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 def refusing_siblings(request: Request, composer: Composer) -> Composer:
     """The composer, with a look for siblings around the ledger. A task that is not mapped has none."""
-    if request.map_index is None or request.task_id is None:
+    task = request.task
+    if task is None or task.map_index is None or task.task_id is None:
         return composer
 
     def composed(settings: Settings, process: Process) -> Composition:
         composition = composer(settings, process)
         try:
-            watched = _watched(request, composition, process)
+            watched = _watched(request, task, composition, process)
             watched.refuse_siblings()
         except BaseException:
             composition.close()
@@ -45,12 +46,12 @@ def refusing_siblings(request: Request, composer: Composer) -> Composer:
     return composed
 
 
-def _watched(request: Request, composition: Composition, process: Process) -> WatchedLedger:
+def _watched(request: Request, task: Task, composition: Composition, process: Process) -> WatchedLedger:
     if request.dag_id is None or request.run_id is None:
         raise AssertionError("a task has both")
     sink, platform_id = process.sink, composition.platform_id
     key = OperationKey(request.dag_id, request.run_id, process.name, platform_id, sink.database, sink.table)
-    return WatchedLedger(composition.ports.ledger, key, request.task_id, request.map_index)
+    return WatchedLedger(composition.ports.ledger, key, task.task_id, task.map_index)
 
 
 @dataclass(frozen=True, slots=True)

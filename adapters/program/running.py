@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...domain.errors import DponeError, ErrorCode
+from ...domain.identity import Task
 from ...domain.outcome import Asked, Done, document
 from .outcome import Outcome
 
@@ -28,8 +29,7 @@ class Request:
     dag_id: str | None = None
     run_id: str | None = None
     ledger: str | None = None
-    task_id: str | None = None
-    map_index: int | None = None
+    task: Task | None = None
 
 
 def run(
@@ -96,8 +96,8 @@ def _prepared(
     loaded = load_manifest(request.manifest)
     process = loaded.select(request.selector)
     identity = identity_from(environ, request.dag_id, request.run_id)
-    if request.task_id is not None:
-        identity = replace(identity, task_id=request.task_id, map_index=request.map_index)
+    if request.task is not None:
+        identity = replace(identity, task=request.task)
     return Execution(
         manifest=str(request.manifest),
         manifest_sha256=loaded.sha256,

@@ -14,7 +14,7 @@ from ...domain import slot as slots
 from ...domain.errors import AppendConflict, DponeError, ErrorCode, IllegalTransition, ReaderFailed
 from ...domain.events import By, Event
 from ...domain.generation import Generation, Publication
-from ...domain.identity import operation_id, slot_id
+from ...domain.identity import NO_TASK, Task, operation_id, slot_id
 from ...domain.operation import Operation
 from ...domain.ports import Clock, Ids, Ledger, Reader, Source, StreamAppend, TargetPlatform
 from ...domain.publication import Expectation
@@ -44,8 +44,7 @@ class Invocation:
     same_command: str
     manifest_sha256: str | None = None
     revision: str | None = None
-    task_id: str | None = None
-    map_index: int | None = None
+    task: Task = NO_TASK
 
 
 class Reporter(Protocol):

@@ -296,8 +296,10 @@ def attempt_started(running: Running) -> e.AttemptStarted:
         by=invocation.by,
         manifest_sha256=invocation.manifest_sha256,
         revision=invocation.revision,
-        task_id=invocation.task_id,
-        map_index=invocation.map_index,
+        task_id=invocation.task.task_id,
+        map_index=invocation.task.map_index,
+        try_number=invocation.task.try_number,
+        task_instance=invocation.task.task_instance,
     )
 
 

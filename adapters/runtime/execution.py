@@ -142,8 +142,7 @@ class Execution:
             same_command=self.same_command,
             manifest_sha256=self.manifest_sha256,
             revision=self.settings.revision,
-            task_id=self.identity.task_id,
-            map_index=self.identity.map_index,
+            task=self.identity.task,
         )
 
     def _asked(self) -> Asked:

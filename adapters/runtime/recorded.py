@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...domain.configuration import Process, SourceType
 from ...domain.errors import DponeError, ErrorCode
-from ...domain.identity import OperationKey
+from ...domain.identity import NO_TASK, OperationKey, Task
 from ...domain.limits import KEEP_GENERATIONS_MAX
 from ...domain.operation import Operation
 from ...domain.outcome import Asked
@@ -141,8 +141,7 @@ def resumption(
         identity=Identity(
             key.dag_id,
             key.run_id,
-            task_id=task.task_id if task is not None else None,
-            map_index=task.map_index if task is not None else None,
+            task=Task(task.task_id, task.map_index) if task is not None else NO_TASK,
         ),
         settings=settings,
         composer=checked(composer, key),

@@ -13,12 +13,13 @@ from uuid import uuid4
 from ... import __version__
 from ...domain.errors import DponeError, ErrorCode
 from ...domain.events import By
-from ...domain.identity import identity_problem
+from ...domain.identity import NO_TASK, Task, identity_problem
 
 if TYPE_CHECKING:
     from ..connections.connection import Connection, Provider
 
 _TEXT_MAX = 200
+_DIGITS_MAX = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,7 @@ class Identity:
     dag_id: str
     run_id: str
     fresh: bool = False
-    task_id: str | None = None
-    map_index: int | None = None
+    task: Task = NO_TASK
 
 
 def settings_from(environ: Mapping[str, str], ledger_option: str | None) -> Settings:
@@ -89,7 +89,9 @@ def identity_from(environ: Mapping[str, str], dag_id: str | None, run_id: str | 
     else:
         found = Identity("manual", str(uuid4()), fresh=True)
     map_index = int(index) if index is not None and index.lstrip("-").isdecimal() else None
-    return Identity(found.dag_id, found.run_id, found.fresh, _bounded(task), map_index)
+    tried = environ.get("AIRFLOW_CTX_TRY_NUMBER", "")
+    try_number = int(tried) if tried.isdecimal() and len(tried) < _DIGITS_MAX else None
+    return Identity(found.dag_id, found.run_id, found.fresh, Task(_bounded(task), map_index, try_number))
 
 
 def _named(dag_id: str | None, run_id: str | None, dag_name: str, run_name: str) -> Identity:

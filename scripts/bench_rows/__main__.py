@@ -1,4 +1,7 @@
-"""Choose rows, measure them, print the table, write bench.json (bench-cluster.json for the cluster's)."""
+"""Choose rows, measure them, print the table, write them to bench.json (the cluster's: bench-cluster.json).
+
+Rows that were not measured this time stay as they were: each is a ratio of its own run.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from scripts.flights import CHECKOUT
 
@@ -50,9 +54,18 @@ def main(words: list[str]) -> int:
             measured.append(row)
             print(row.line(), flush=True)
     machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
-    data = {"machine": machine, "rounds": rounds, "rows": {row.name: row.data() for row in measured}}
+    kept = _measured_earlier(CHECKOUT / file, machine)
+    data = {"machine": machine, "rows": kept | {row.name: row.data() for row in measured}}
     (CHECKOUT / file).write_text(json.dumps(data, indent=1) + "\n")
     return int(not all(row.holds for row in measured))
+
+
+def _measured_earlier(file: Path, machine: dict[str, Any]) -> dict[str, Any]:
+    """The rows of a file that this kind of machine wrote."""
+    if not file.is_file():
+        return {}
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return dict(data["rows"]) if data["machine"] == machine else {}
 
 
 if __name__ == "__main__":

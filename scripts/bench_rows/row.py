@@ -51,6 +51,7 @@ class Row:
             "min": round(min(self.values), 4),
             "max": round(max(self.values), 4),
             "unit": self.unit,
+            "times": len(self.values),
             "target": f"{'≤' if self.at_most else '≥'} {self.target:g}",
             "holds": self.holds,
         }

@@ -105,7 +105,15 @@ def admitted(
 
 def started(attempt: int = 1) -> e.AttemptStarted:
     return e.AttemptStarted(
-        at=AT, attempt=attempt, by=BY, manifest_sha256="ab" * 32, revision="r1", task_id="t", map_index=2
+        at=AT,
+        attempt=attempt,
+        by=BY,
+        manifest_sha256="ab" * 32,
+        revision="r1",
+        task_id="t",
+        map_index=2,
+        try_number=3,
+        task_instance="019d-a-task-instance",
     )
 
 

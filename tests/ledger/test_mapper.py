@@ -59,8 +59,10 @@ def test_the_products_events_come_back_as_they_were(tmp_path: Path) -> None:
         revision=None,
         task_id="load",
         map_index=0,
+        try_number=1,
+        task_instance=None,
     )
     with open_ledger(sqlite_url(tmp_path / "ledger.sqlite"), create=True) as ledger:
         ledger.append([StreamAppend(stream, 0, (event,))])
         assert ledger.read(stream) == [Recorded(stream, 1, event)]
-    assert domain_codec().topic_of(event) == "AttemptStarted"
+    assert domain_codec().topic_of(event) == "AttemptStarted.v2"

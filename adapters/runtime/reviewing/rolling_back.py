@@ -20,7 +20,7 @@ from ....domain.configuration import (
     SourceType,
 )
 from ....domain.events import GenerationPublished
-from ....domain.identity import OperationKey
+from ....domain.identity import OperationKey, Task
 from ....domain.limits import KEEP_GENERATIONS_MAX
 from ....domain.slot import Kept, Live, TargetSlot
 from ....domain.tables import TargetRef
@@ -76,7 +76,7 @@ def rollback(
         manifest="",
         manifest_sha256=None,
         process=process,
-        identity=Identity(DAG, run_id, task_id=_task(decided)),
+        identity=Identity(DAG, run_id, task=Task(_task(decided))),
         settings=settings,
         composer=checked(composer, key),
         reporter=reporter,

@@ -16,6 +16,7 @@ from dpone.adapters.airflow.frames import FRAME_BYTES_MAX, FrameInvalid, Incomin
 from dpone.adapters.airflow.request import Handed, bound, connection_frame, refusal_frame, settings_of
 from dpone.adapters.connections.refusals import Unanswered
 from dpone.adapters.program.running import Request
+from dpone.domain.identity import Task
 
 
 def test_frames_come_whole_however_the_bytes_come() -> None:
@@ -41,7 +42,7 @@ def test_what_is_no_frame_is_refused(spoilt: bytes) -> None:
 
 
 def test_a_request_and_a_connection_cross_unchanged() -> None:
-    request = Request(Path("a.yaml"), "s", "d", "r", "sqlite:///x", "t", 3)
+    request = Request(Path("a.yaml"), "s", "d", "r", "sqlite:///x", Task("t", 3, 2, "019d"))
     handed = Handed(request, {"DPONE_HOME": "here"})
     (there,) = Incoming().feed(frames.encode(handed.frame()))
     assert Handed.of(there) == handed
