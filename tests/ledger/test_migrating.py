@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from dpone.ledger.migrating import Moved, migrate, restore
 from dpone.ledger.recorder import LedgerIdentity, ReplyLost
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import EventLedger, open_ledger
-from tests.servers.postgres import PostgresServer
+from tests.servers.zookeeper import ZooKeeper
 
+from .embedded_sql import PORT_VARIABLE, connect, end_engine
 from .events import CODEC, Noted
 from .opening import opened
 from .test_postgres_store import fresh_url
@@ -59,27 +61,61 @@ class Names:
             raise Killed
 
 
+STORES = ["sqlite", "postgresql", "keeper", "keepermap"]
+
+
+@pytest.fixture(scope="module")
+def engine(zookeeper: ZooKeeper) -> Iterator[None]:
+    """KeeperMap's SQL in this process."""
+    os.environ[PORT_VARIABLE] = str(zookeeper.port)
+    yield
+    os.environ.pop(PORT_VARIABLE)
+    end_engine()
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """The URL of a place where no ledger is, on each kind of store."""
+
+    def new(kind: str) -> str:
+        if kind == "sqlite":
+            return sqlite_url(tmp_path / f"{uuid4().hex}.sqlite")
+        if kind == "postgresql":
+            return fresh_url(request.getfixturevalue("postgres"), create=False)
+        if kind == "keeper":
+            return f"keeper://127.0.0.1:{request.getfixturevalue('zookeeper').port}/{uuid4().hex}"
+        request.getfixturevalue("engine")
+        return f"keepermap://embedded/led_{uuid4().hex[:12]}"
+
+    return new
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> str:
     """A ledger of 250 events in three streams."""
-    url = sqlite_url(tmp_path / "old.sqlite")
-    with open_ledger(url, create=True, codec=CODEC) as ledger:
+    return filled(sqlite_url(tmp_path / "old.sqlite"))
+
+
+def filled(url: str) -> str:
+    with made(url) as ledger:
         for _ in range(2):
             ledger.append([StreamAppend(uuid4(), 0, tuple(Noted("x" * 3000, number) for number in range(100)))])
         ledger.append([StreamAppend(uuid4(), 0, tuple(Noted("ü", number) for number in range(50)))])
     return url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def target(request: pytest.FixtureRequest, tmp_path: Path, postgres: PostgresServer) -> str:
-    if request.param == "sqlite":
-        return sqlite_url(tmp_path / "new.sqlite")
-    return fresh_url(postgres, create=False)
+@pytest.fixture(params=STORES)
+def target(request: pytest.FixtureRequest, place: Callable[[str], str]) -> str:
+    return place(request.param)
+
+
+def made(url: str, **rest: Any) -> EventLedger:
+    return open_ledger(url, create=True, codec=CODEC, connect=connect, **rest)
 
 
 def moved(source: str, target: str, names: Names, break_copy: Callable[[Any], None] = lambda copy: None) -> Moved:
     def open_copy(identity: LedgerIdentity) -> EventLedger:
-        ledger = open_ledger(target, create=True, codec=CODEC, identity=identity)
+        ledger = made(target, identity=identity)
         break_copy(ledger)
         return ledger
 
@@ -108,6 +144,25 @@ def test_a_move_copies_every_byte_seals_the_old_ledger_and_raises_the_epoch(sour
         new.append([StreamAppend(stream, 100, (Noted("goes on"),))])
     again = moved(source, target, names)
     assert (again.copied, again.events, names.recorded) == (0, 250, [2])
+
+
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_a_ledger_moves_away_from_every_store(kind: str, place: Callable[[str], str]) -> None:
+    names, there, here = Names(), filled(place(kind)), place("sqlite")
+    done = moved(there, here, names)
+    assert (done.events, done.copied, done.epoch) == (250, 250, 2)
+    assert rows(here) == rows(there)
+    with opened(there) as old, pytest.raises(LedgerFailed, match="was migrated"):
+        old.append([StreamAppend(next(iter(old.streams())), 100, (Noted("late"),))])
+
+
+@pytest.mark.parametrize("kind", STORES[1:])
+def test_every_store_is_taken_into_use_as_a_backup(kind: str, place: Callable[[str], str]) -> None:
+    url, names = filled(place(kind)), Names(at=3)
+    done = restore(lambda: opened(url), names, LEGAL, "the disk died")
+    assert (done.events, done.epoch, names.at) == (250, 4, 4)
+    with opened(url) as ledger:
+        assert ledger.epoch == 4
 
 
 @pytest.mark.parametrize("step", ["seal", "first", "second", "lost", "record", "raise"])
@@ -142,7 +197,7 @@ def _break(copy: EventLedger, step: str) -> None:
 
 
 def test_a_place_that_holds_another_ledger_is_refused_and_nothing_is_sealed(source: str, target: str) -> None:
-    with open_ledger(target, create=True, codec=CODEC):
+    with made(target):
         pass
     with pytest.raises(LedgerFailed, match="another ledger") as caught:
         moved(source, target, Names())
