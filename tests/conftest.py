@@ -17,7 +17,6 @@ NIGHTLY: Final = (
     "tests/faults/test_network.py",
     "tests/faults/test_races.py",
     "tests/faults/test_servers.py",
-    "tests/integration/airflow/test_scheduler.py",
 )
 """Minutes of waiting for servers each: run with DPONE_TEST_NIGHTLY=1, or by naming the file."""
 

@@ -2,8 +2,8 @@
 
 Ports 9000, and 9440 with TLS, unless the connection says otherwise. With TLS the certificate and the host name are
 verified, against ``ca_file`` or the system's authorities; the param ``verify: false`` turns that off. Further params:
-``connect_timeout`` and ``receive_timeout`` (seconds), ``server_hostname``, ``cert_file``, ``key_file``, and
-``compression`` (``lz4`` or ``zstd``; needs ``clickhouse-driver[lz4]`` or ``[zstd]``).
+``connect_timeout`` (the greeting included) and ``receive_timeout`` (seconds), ``server_hostname``, ``cert_file``,
+``key_file``, and ``compression`` (``lz4`` or ``zstd``; needs ``clickhouse-driver[lz4]`` or ``[zstd]``).
 """
 
 from __future__ import annotations
@@ -78,15 +78,20 @@ def driver_options(connection: Connection) -> dict[str, Any]:
 def opened(connection: Connection, settings: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """A connected ``clickhouse_driver.Client``, used by one caller and closed afterwards, never used again.
 
+    The bound for connecting covers the greeting too: a frozen server's system takes connections, and nothing follows.
     ``settings`` are the client's own and the server's. Raises DponeError (CONNECTION_REFUSED, REQUEST_INVALID).
     """
     options = driver_options(connection)
+    receive_seconds = options["send_receive_timeout"]
+    options["send_receive_timeout"] = min(receive_seconds, options["connect_timeout"])
     Client = driver().Client  # noqa: N806 (it is a class)
     with failing(connection):
         client = Client(**options, settings=dict(settings or {}))
     try:
         with failing(connection):
             client.connection.connect()
+        client.connection.send_receive_timeout = receive_seconds
+        client.connection.socket.settimeout(receive_seconds)
         yield client
     finally:
         interrupt(client)
