@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
-from tests.cli.sandbox import Sandbox
+from tests.cli.sandbox import Ended, Sandbox
 from tests.integration.clickhouse_cluster.route import Route
 from tests.servers.cluster import Cluster, unique_database
 
@@ -45,18 +45,22 @@ def admitted_fleet(cluster: Cluster, folder: Path, targets: int, seed: int, ledg
             route = Route(cluster, database, Sandbox(place, dict(environment)), url)
             route.write_manifest()
             routes.append(route)
-        _admit(cluster, routes[0], databases)
+        named = [word for database in databases for word in ("--database", database)]
+        done = asked(cluster, routes[0], ["provision", *named])
+        assert done.code == 0, done
+        admit(cluster, routes[0])
         first = over(routes[0], stack, seed)
         yield Fleet(cluster, tuple(replace(first, route=route) for route in routes))
 
 
-def _admit(cluster: Cluster, route: Route, databases: list[str]) -> None:
-    where = ["--connection", "replay_target", "--cluster", cluster.name, "--format", "json"]
-    named = [word for database in databases for word in ("--database", database)]
-    for words in (
-        ["platform", "provision", *where, *named],
-        ["platform", "attest", *where, "--keeper", cluster.keeper.hosts],
-        ["platform", "admit", *where, "--yes"],
-    ):
-        done = route.sandbox.dpone(*words)
+def admit(cluster: Cluster, route: Route) -> None:
+    """Attest and admit what the cluster is now."""
+    for words in (["attest", "--keeper", cluster.keeper.hosts], ["admit", "--yes"]):
+        done = asked(cluster, route, words)
         assert done.code == 0, done
+
+
+def asked(cluster: Cluster, route: Route, words: list[str]) -> Ended:
+    """A command of the platform's owner."""
+    where = ["--connection", "replay_target", "--cluster", cluster.name, "--format", "json"]
+    return route.sandbox.dpone("platform", *words, *where)

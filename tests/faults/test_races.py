@@ -6,6 +6,7 @@ However they end, no event is lost, nothing is swapped twice, no guard and no sl
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.servers.cluster import Cluster
 from tests.servers.postgres import PostgresServer
 from tests.servers.sessions import postgres
 
-from .fleet import admitted_fleet
+from .fleet import admit, admitted_fleet, asked
 
 __all__ = ["postgres"]
 
@@ -108,6 +109,7 @@ def test_two_operations_for_one_target(raced: Route) -> None:
 
 
 REVIEW = ["--reviewed-by", "a tester", "--reason", "a race", "--format", "json"]
+REVOKE = ["revoke", *REVIEW[:4]]
 AGAINST: dict[str, Callable[[Route, str], list[str]]] = {
     "release-guard": lambda route, operation: ["ops", "release-guard", operation, *REVIEW, "--yes", operation],
     "retire": lambda route, operation: ["ops", "retire", operation, *REVIEW, "--yes", operation],
@@ -137,3 +139,23 @@ def test_an_operator_beside_the_same_command(raced: Route, command: str) -> None
         assert raced.findings() == []
         return
     check_settled(raced, "r1", 1)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.8, 1.6])
+def test_the_owner_revokes_beside_a_run(raced: Route, seconds: float) -> None:
+    """Told that a target is held, or heeded: then nothing begins until the replicas are admitted again. Never both."""
+    check_settled(raced, "r1", 1)
+    raced.write_source(2, 700)
+    process = raced.sandbox.start(raced.sandbox.words("r2"))
+    time.sleep(seconds)
+    decided = asked(raced.cluster, raced, REVOKE)
+    run = ended(process, SECONDS)
+    assert run.code == 0 or run.result["error_code"] in {*OVERTAKEN, ErrorCode.NOT_ADMITTED.value}, run
+    if decided.code != 0:
+        assert decided.document["result"]["error_code"] == ErrorCode.TARGET_BLOCKED.value, decided
+        assert run.code == 0, run
+        assert asked(raced.cluster, raced, REVOKE).code == 0
+    refused = raced.run("r3", SECONDS)
+    assert (refused.code, refused.result["error_code"]) == (2, ErrorCode.NOT_ADMITTED.value), refused
+    admit(raced.cluster, raced)
+    check_settled(raced, "r2", 2)
