@@ -12,13 +12,8 @@ import pytest
 
 from tests.cli.sandbox import Sandbox, rows_of
 
-NIGHTLY: Final = (
-    "tests/faults/test_campaign.py",
-    "tests/faults/test_network.py",
-    "tests/faults/test_races.py",
-    "tests/faults/test_servers.py",
-)
-"""Minutes of waiting for servers each: run with DPONE_TEST_NIGHTLY=1, or by naming the file."""
+NIGHTLY: Final = ("tests/faults/test_network.py",)
+"""Minutes of waiting for servers: run with DPONE_TEST_NIGHTLY=1, or by naming the file."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

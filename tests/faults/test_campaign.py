@@ -11,8 +11,9 @@ from tests.servers.required import require
 from .__main__ import main
 
 
-def test_half_a_minute_of_faults(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("seed", [7, 8])
+def test_half_a_minute_of_faults(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     require(clickhouse_is_installed(), "clickhouse-server")
     require(zookeeper_is_installed(), "ZooKeeper")
-    assert main(["--minutes", "0.5", "--rounds", "6", "--targets", "2", "--seed", "7"]) == 0
+    assert main(["--minutes", "0.5", "--rounds", "6", "--targets", "2", "--seed", str(seed)]) == 0
     assert "all COMPLETE" in capsys.readouterr().out
