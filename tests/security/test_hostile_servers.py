@@ -7,6 +7,7 @@ import random
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from dpone.adapters.authority.marker import DATABASE, read_markers
 from dpone.adapters.cluster.native import text, varint
 from dpone.adapters.cluster.session import Endpoint, ReplicaSession
 from dpone.adapters.connections import Connection
-from dpone.domain.errors import DponeError, EngineFailed, ErrorCode, LedgerFailed
+from dpone.adapters.sources.clickhouse_session import ServerSession
+from dpone.domain.errors import DponeError, EngineFailed, ErrorCode, LedgerFailed, SourceFailed
 from tests.servers.clickhouse import ClickHouseServer
 
 CONNECTION = Connection("replay_target", "nowhere.invalid", username="dpone", password="c4n4ry-of-a-session")
@@ -104,6 +106,50 @@ def test_the_same_server_is_believed_when_it_answers_properly() -> None:
         ReplicaSession.open(CONNECTION, endpoint, connect_seconds=3, reply_seconds=3) as session,
     ):
         assert session.query("SELECT 5 AS a") == [{"a": 5}]
+
+
+# ------------------------------------------------------------------------------------------------ the rows of a source
+
+_NO_SETTING = _DATA + _NO_INFO + varint(1) + varint(0) + text("name") + text("String") + varint(5)
+BLOCKS: dict[str, bytes] = {
+    **{
+        kind: replies[2] for kind, replies in REPLIES.items() if replies[:2] == (_HELLO, _PONG) and "header" not in kind
+    },
+    "a type that is never asked for": _ONE_CELL + text("a") + text("Date") + b"\0\0",
+    "a decimal of too many digits": _ONE_CELL + text("a") + text("Decimal(76, 5)") + bytes(32),
+    "more rows than come": _DATA + _NO_INFO + varint(1) + varint(1000) + text("a") + text("UInt64") + bytes(80),
+    "more NULLs than come": _DATA + _NO_INFO + varint(1) + varint(1000) + text("a") + text("Nullable(Int8)") + bytes(8),
+    "an exabyte of rows": _DATA + _NO_INFO + varint(1) + _HUGE + text("a") + text("UInt64") + bytes(80),
+    "half a string": _ONE_CELL + text("a") + text("String") + varint(9) + b"half",
+}
+
+
+@contextlib.contextmanager
+def reading(block: bytes) -> Iterator[Iterator[Any]]:
+    """The batches of a source whose server answers the read with these bytes."""
+    with lying(_HELLO, _PONG, _NO_SETTING, _PONG, block) as endpoint:
+        params = {"connect_timeout": 3, "receive_timeout": 3}
+        connection = Connection("replay_source", "127.0.0.1", endpoint.port, password="c4n4ry", params=params)
+        with ServerSession.open(connection) as session:
+            yield session.stream("SELECT a FROM t", "t")
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_rows_that_are_none_are_an_unreadable_source(kind: str) -> None:
+    with reading(BLOCKS[kind]) as batches, pytest.raises(SourceFailed) as caught:
+        list(batches)
+    said = f"{caught.value.what} {caught.value.safe} {caught.value.next}"
+    assert caught.value.code is ErrorCode.SOURCE_UNREADABLE
+    assert said.isprintable()
+    assert "c4n4ry" not in said
+    assert "127.0.0.1" not in said
+
+
+def test_rows_that_are_some_are_read() -> None:
+    header = _DATA + _NO_INFO + varint(1) + varint(0) + text("a") + text("UInt8")
+    block = _DATA + _NO_INFO + varint(1) + varint(3) + text("a") + text("Nullable(UInt8)") + b"\0\1\0" + b"\5\6\7"
+    with reading(header + block + varint(5)) as batches:
+        assert [batch.to_pydict() for batch in batches] == [{"a": [5, None, 7]}]
 
 
 # ------------------------------------------------------------------------------------- the marker, in other shapes
