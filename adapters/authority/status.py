@@ -49,7 +49,22 @@ def status(asked: Asked, open_ledger: OpenLedger) -> dict[str, Any]:
         "agrees": not differences,
         "differences": differences,
         "items": items,
+        "next": _next(asked, platform, items) if differences else None,
     }
+
+
+def _next(asked: Asked, platform: Platform, items: list[dict[str, Any]]) -> str:
+    """What lets the two agree again: admitting what is new, or bringing back, or leaving out, what is not as it was."""
+    which = f"--connection {asked.connection.reference} --cluster {asked.cluster}"
+    if not platform.admitted or any(item["state"] == "not admitted" for item in items):
+        return f"dpone platform attest {which}, then dpone platform admit {which}"
+    wrong = next((item["replica"] for item in items if item["differences"]), None)
+    if wrong is None:
+        return f"Look at the server that the connection names, then repeat: dpone platform status {which}"
+    return (
+        f"Bring the server back as it was, then repeat this command; or go on without it: dpone platform exclude {wrong} "
+        f"{which} --reviewed-by NAME --reason TEXT"
+    )
 
 
 def _known(platform: Platform) -> list[tuple[AdmittedReplica, str]]:

@@ -288,6 +288,8 @@ def _print_status(shown: dict[str, Any]) -> None:
     _print_table(("replica", "state", "answers", "version admitted", "version now", "marker", "keeper"), rows)
     for sentence in shown["differences"]:
         write(f"  ✖ {sentence}")
+    if shown["next"] is not None:
+        write(f"Next: {shown['next']}")
     if shown["agrees"]:
         write("  ✔ Everything is as it was admitted.")
 

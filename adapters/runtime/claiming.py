@@ -141,6 +141,7 @@ def _preflight(running: Running) -> None:
             f"The target {key.target} cannot be published to: {refusals[0]}",
             errors=tuple(refusals),
             safe="Nothing was read or changed.",
+            next="Change what this names, or name another target; then repeat the same command.",
             exit_code=2,
         )
     admitted = running.admitted

@@ -95,6 +95,10 @@ def test_a_person_is_shown_what_is_admitted_and_asked(shell: Shell, cluster_data
         assert word in accepted.stdout
     status = shell.type("status").stdout
     assert "Everything is as it was admitted" in status
+    shell.type("revoke", "--reviewed-by", "an owner", "--reason", "a pause")
+    assert "Next: dpone platform attest --connection" in shell.type("status").stdout
+    shell.type("attest")
+    shell.type("admit", answer="y\n")
     assert "Nothing changed" in shell.type("admit").stdout
 
 

@@ -128,7 +128,7 @@ def test_status_is_one_row_a_replica_and_shows_no_place(owner: Owner) -> None:
         "agrees",
     )
     assert (rows["replica_2"]["state"], rows["replica_2"]["reachable"]) == ("excluded", False)
-    assert shown["agrees"] is True
+    assert (shown["agrees"], shown["next"]) == (True, None)
     text = json.dumps(shown)
     assert not [server for server in owner.cluster.replicas if str(server.port) in text]
 
@@ -137,8 +137,9 @@ def test_status_names_what_does_not_agree(owner: Owner) -> None:
     owner.ready()
     owner.cluster.replicas[0].execute(f"DROP DATABASE {DATABASE}")
     owner.cluster.replicas[1].kill()
-    said = owner.status()["differences"]
-    assert said == [
+    shown = owner.status()
+    assert "dpone platform exclude replica_1 --connection" in str(shown["next"])
+    assert shown["differences"] == [
         "Replica replica_1: its marker is missing.",
         "Replica replica_2: it does not answer (DPONE_PUBLICATION_REPLICA_UNREACHABLE).",
     ]
