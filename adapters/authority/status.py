@@ -62,8 +62,8 @@ def _next(asked: Asked, platform: Platform, items: list[dict[str, Any]]) -> str:
     if wrong is None:
         return f"Look at the server that the connection names, then repeat: dpone platform status {which}"
     return (
-        f"Bring the server back as it was, then repeat this command; or go on without it: dpone platform exclude {wrong} "
-        f"{which} --reviewed-by NAME --reason TEXT"
+        f"Bring the server back as it was, then repeat this command; or go on without it: "
+        f"dpone platform exclude {wrong} {which} --reviewed-by NAME --reason TEXT"
     )
 
 

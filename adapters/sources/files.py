@@ -74,6 +74,13 @@ class OpenedFile:
                 f"Reading {shown(self.path.name)} failed: {error.strerror}.", "Check the disk, then repeat the command."
             ) from None
 
+    def reopened(self) -> str:
+        """A path to this very file, whatever its name leads to by now, for a library that opens files itself.
+
+        Reads through Python would give it a copy of everything, in memory that is not given back.
+        """
+        return f"/proc/self/fd/{self._open_descriptor()}"
+
     def _open_descriptor(self) -> int:
         if self.descriptor is None:
             raise RuntimeError("the file was only looked at")

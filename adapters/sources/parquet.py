@@ -95,10 +95,9 @@ def _opened(file: OpenedFile, max_bytes: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     from .refusals import too_large
-    from .unpacking import Positioned
 
     try:
-        parquet = pq.ParquetFile(pa.PythonFile(Positioned(file), mode="r"), page_checksum_verification=True)
+        parquet = pq.ParquetFile(pa.OSFile(file.reopened()), page_checksum_verification=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise unreadable(f"{shown(file.path.name)} is not a complete, sound Parquet file.", _DAMAGED) from None
     with parquet:
@@ -109,8 +108,11 @@ def _opened(file: OpenedFile, max_bytes: int) -> Iterator[Any]:
 
 def _each(parquet: Any, names: list[str], rows: int) -> Iterator[Any]:
     """Batches, group by group: one reader over several keeps some of what it read of each until its end."""
+    import pyarrow as pa
+
     for group in range(parquet.num_row_groups):
         yield from parquet.iter_batches(rows, row_groups=[group], columns=names, use_threads=False)
+        pa.default_memory_pool().release_unused()  # or what the groups leave behind would grow with their number
 
 
 def _unpacked_bytes(metadata: Any) -> int:
