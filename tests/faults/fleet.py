@@ -35,7 +35,12 @@ class Fleet:
 def admitted_fleet(cluster: Cluster, folder: Path, targets: int, seed: int, ledger_url: str = "") -> Iterator[Fleet]:
     """Provisioned, attested and admitted once for all targets; nothing is published yet."""
     url = ledger_url or f"keeper://{cluster.keeper.hosts}/dpone_{uuid4().hex[:12]}"
-    environment = {**cluster.environ("replay_target"), **cluster.environ("replay_source"), "DPONE_LEDGER": url}
+    environment = {
+        **cluster.environ("replay_target"),
+        **cluster.environ("replay_source"),
+        "DPONE_CONN_REPLAY_SOURCE_PARAMS": '{"receive_timeout": 10}',  # a source that falls silent is waited for 300 s
+        "DPONE_LEDGER": url,
+    }
     with ExitStack() as stack:
         databases = [stack.enter_context(unique_database(cluster)) for _ in range(targets)]
         routes = []
