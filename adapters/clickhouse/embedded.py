@@ -206,12 +206,12 @@ class EmbeddedPlatform:
                 return holder
             if folder.is_full(self._folder):
                 raise folder.storage_full() from None
+            if self._refused == 0 and engine_errors.engine_code(error) == _HAS_ANOTHER:
+                raise _another_engine() from None  # at a later try it may be what a failed one left behind
             self._refused += 1
             if self._refused < _OPENINGS_MAX:  # a holder may have been gone again before it could be seen
                 return folder.Holder()
             failed = engine_errors.engine_failed(error, "opening the engine's folder")
-            if failed.engine_code == _HAS_ANOTHER:
-                raise _another_engine() from None
             raise (_damaged(failed.engine_code) if failed.code is ErrorCode.INTERNAL else failed) from None
         return None
 

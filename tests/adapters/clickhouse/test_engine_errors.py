@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +140,18 @@ def _errors(place: Path) -> EngineFailed:
 
 def _run(*command: str) -> bool:
     return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+
+
+def test_a_program_that_has_opened_the_engine_for_itself_is_told_so(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from chdb.session import Session\n"
+        "from dpone.adapters.clickhouse.embedded import EmbeddedPlatform; from dpone.domain.errors import EngineBusy\n"
+        "theirs = Session(sys.argv[1]); theirs.query('SELECT 1'); ours = EmbeddedPlatform(Path(sys.argv[2]))\n"
+        "try: ours.acquire()\n"
+        "except EngineBusy as error: print(error.what)\n"
+        "theirs.close(); ours.acquire(); ours.release()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "theirs"), str(tmp_path / "ours")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "for something else" in done.stdout
