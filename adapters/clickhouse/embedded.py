@@ -26,7 +26,7 @@ from .quoting import literal, table_name
 REPLICA = "embedded"
 _POLL_SECONDS = 0.05
 _OPENINGS_MAX = 5
-_HAS_ANOTHER = 36  # BAD_ARGUMENTS: "already initialized with path", which the process chose for something else
+_HAS_ANOTHER = "already initialized with path"  # its code 36 stands for damaged files as well
 _CONNECTION_SETTINGS = "SET max_query_size = 16777216, max_ast_elements = 1000000, max_expanded_ast_elements = 1000000"
 
 T = TypeVar("T")
@@ -206,8 +206,8 @@ class EmbeddedPlatform:
                 return holder
             if folder.is_full(self._folder):
                 raise folder.storage_full() from None
-            if self._refused == 0 and engine_errors.engine_code(error) == _HAS_ANOTHER:
-                raise _another_engine() from None  # at a later try it may be what a failed one left behind
+            if _HAS_ANOTHER in str(error):
+                raise _another_engine() from None
             self._refused += 1
             if self._refused < _OPENINGS_MAX:  # a holder may have been gone again before it could be seen
                 return folder.Holder()
