@@ -12,6 +12,8 @@ import logging
 import os
 import socket
 import ssl
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -36,6 +38,7 @@ _PARAMS: Final[Mapping[str, Check]] = {
     "compression": one_of("lz4", "zstd"),
 }
 _DAYS: Final = "CLICKHOUSE_DRIVER_LASY_DATE_LUT"  # so spelled
+_IMPORTING: Final = threading.RLock()
 _DRIVER_NAMES: Final[Mapping[str, str]] = {
     "receive_timeout": "send_receive_timeout",
     "cert_file": "certfile",
@@ -185,12 +188,12 @@ def driver() -> Any:
 @contextmanager
 def _quick_import() -> Iterator[None]:
     """Without this the driver fills a table of 146,000 days first, 0.14 s of every process; it is filled as needed."""
-    before = os.environ.get(_DAYS)
-    os.environ[_DAYS] = "1970-01-01:1970-01-01"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_DAYS]
-        else:
-            os.environ[_DAYS] = before
+    with _IMPORTING:
+        if "clickhouse_driver" in sys.modules or _DAYS in os.environ:
+            yield
+            return
+        os.environ[_DAYS] = "1970-01-01:1970-01-01"
+        try:
+            yield
+        finally:
+            os.environ.pop(_DAYS, None)

@@ -21,13 +21,24 @@ from .shapes import arrow_type
 @contextmanager
 def arrow_blocks(connection: Any) -> Iterator[None]:
     """Inside, what the driver's ``connection`` receives has one "row" a block: a RecordBatch. Strings are bytes."""
-    theirs = connection.block_in
+    theirs, receive = connection.block_in, connection.receive_packet
     connection.block_in = _Blocks(theirs.fin, connection.context)
+    connection.receive_packet = lambda: _without_extras(receive())
     try:
         yield
     finally:
+        del connection.receive_packet
         if isinstance(connection.block_in, _Blocks):  # not when it was closed meanwhile
             connection.block_in = theirs
+
+
+def _without_extras(packet: Any) -> Any:
+    """Totals and extremes, which a query may have asked for, are no rows of its result."""
+    from clickhouse_driver.protocol import ServerPacketTypes
+
+    if packet.type in (ServerPacketTypes.TOTALS, ServerPacketTypes.EXTREMES):
+        packet.block = None
+    return packet
 
 
 class _Blocks:

@@ -387,3 +387,11 @@ def test_nothing_is_imported_or_built_that_no_read_needs(clickhouse: ClickHouseS
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == ["1000", "1"]
+
+
+def test_totals_and_extremes_are_no_rows(clickhouse: ClickHouseServer, load: Loader) -> None:
+    query = "SELECT number % 3 AS k, count() AS c FROM system.numbers WHERE number < 10 GROUP BY k WITH TOTALS"
+    query = query.replace("system.numbers WHERE number < 10", "(SELECT number FROM system.numbers LIMIT 10)")
+    found = load(ClickHouseSource(connected(clickhouse), query=query))
+    assert sorted(found.rows) == [(0, 4), (1, 3), (2, 3)]
+    assert found.observation.row_count == 3
