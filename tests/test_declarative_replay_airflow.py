@@ -26,7 +26,9 @@ from dpone.adapters.program import Outcome
 from dpone.adapters.program.running import Request
 from dpone.domain.errors import ErrorCode
 from dpone.domain.events import AttemptStarted
+from dpone.domain.explain import shown
 from dpone.domain.identity import Task as OfTask
+from dpone.domain.operation import Operation
 from dpone.ledger.sqlite import sqlite_url
 from dpone.ledger.store import open_ledger
 
@@ -106,6 +108,9 @@ def test_the_example_runs_as_a_task(manifest: Path, selector: str, task: Task) -
     (attempt,) = task.attempts(outcome)
     recorded = (attempt.task_id, attempt.map_index, attempt.try_number, attempt.task_instance)
     assert recorded == ("load", 4, 2, INSTANCE), "recorded, never part of the identity"
+    told = shown(attempt, Operation())
+    assert told is not None
+    assert told[2].endswith("(try 2 of its task)"), "and told to whoever asks"
     assert any("publish" in line for line in task.log), "its steps are in the task's log"
 
 

@@ -58,12 +58,17 @@ def _next(asked: Asked, platform: Platform, items: list[dict[str, Any]]) -> str:
     which = f"--connection {asked.connection.reference} --cluster {asked.cluster}"
     if not platform.admitted or any(item["state"] == "not admitted" for item in items):
         return f"dpone platform attest {which}, then dpone platform admit {which}"
-    wrong = next((item["replica"] for item in items if item["differences"]), None)
-    if wrong is None:
-        return f"Look at the server that the connection names, then repeat: dpone platform status {which}"
+    again = f"then repeat: dpone platform status {which}"
+    wrong = [item for item in items if item["differences"]]
+    if not wrong:
+        return f"Look at the server that the connection names, {again}"
+    if any(item["marker"].startswith("names another") for item in wrong):
+        return f"Check that --ledger names this cluster's own ledger, and the one in use if it was moved, {again}"
+    if len(wrong) == len(platform.admitted):
+        return f"Bring a server back as it was, {again}"
     return (
-        f"Bring the server back as it was, then repeat this command; or go on without it: "
-        f"dpone platform exclude {wrong} {which} --reviewed-by NAME --reason TEXT"
+        f"Bring the server back as it was, {again}; or go on without it: "
+        f"dpone platform exclude {wrong[0]['replica']} {which} --reviewed-by NAME --reason TEXT"
     )
 
 

@@ -7,7 +7,7 @@ and a statement that may be sent only once goes out on one that has just been gr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -60,8 +60,12 @@ class ReplicatedPlatform:
         return tuple(self._endpoints)
 
     def prepare(self, database: str) -> None:
-        """Begin to probe the swap there, which the servers' queue takes a tenth of a second for."""
-        self._ahead = (database, Ahead(partial(self._swap_refusal, database)))
+        """Begin to probe the swap there, which the servers' queue takes a tenth of a second for.
+
+        Where nobody asks for the answer, the probe still ends within the bound of a statement of the cluster.
+        """
+        with suppress(RuntimeError):  # no thread is to be had: it is probed when it is asked for
+            self._ahead = (database, Ahead(partial(self._swap_refusal, database)))
 
     def acquire(self) -> None:
         """Nothing is held: the ledger's slot keeps others out."""
@@ -70,7 +74,10 @@ class ReplicatedPlatform:
         """Nothing is held."""
 
     def refusals(self, target: TargetRef, definition: TableDefinition) -> tuple[str, ...]:
-        """Inspects every replica, then probes the swap once. Raises EngineFailed for what may pass by itself."""
+        """Inspects every replica, and probes the swap once, unless :meth:`prepare` has begun to.
+
+        Raises EngineFailed for what may pass by itself.
+        """
         refused = list(definition_refusals(definition, target.table, statements.ENGINES))
         if not definition.order_by:
             refused.append("The table has no sorting key (order_by); replicas cannot be told to hold the same order.")

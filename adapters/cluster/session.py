@@ -64,7 +64,7 @@ class ReplicaSession:
 
         Raises EngineFailed (REPLICA_UNREACHABLE, CONNECTION_REFUSED), DponeError (REQUEST_INVALID).
         """
-        params = {**connection.params, "connect_timeout": connect_seconds, "receive_timeout": connect_seconds}
+        params = {**connection.params, "connect_timeout": connect_seconds}
         here = replace(connection, host=endpoint.host, port=endpoint.port, database=_DATABASE, params=params)
         with ExitStack() as stack:
             try:

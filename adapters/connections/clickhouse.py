@@ -2,12 +2,13 @@
 
 Ports 9000, and 9440 with TLS, unless the connection says otherwise. With TLS the certificate and the host name are
 verified, against ``ca_file`` or the system's authorities; the param ``verify: false`` turns that off. Further params:
-``connect_timeout`` (the greeting included) and ``receive_timeout`` (seconds), ``server_hostname``, ``cert_file``,
-``key_file``, and ``compression`` (``lz4`` or ``zstd``; needs ``clickhouse-driver[lz4]`` or ``[zstd]``).
+``connect_timeout`` (for each silence of the greeting, too) and ``receive_timeout`` (seconds), ``server_hostname``,
+``cert_file``, ``key_file``, and ``compression`` (``lz4`` or ``zstd``; needs ``clickhouse-driver[lz4]`` or ``[zstd]``).
 """
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import socket
@@ -38,7 +39,7 @@ _PARAMS: Final[Mapping[str, Check]] = {
     "compression": one_of("lz4", "zstd"),
 }
 _DAYS: Final = "CLICKHOUSE_DRIVER_LASY_DATE_LUT"  # so spelled
-_IMPORTING: Final = threading.RLock()
+_IMPORTING: Final = threading.Lock()
 _DRIVER_NAMES: Final[Mapping[str, str]] = {
     "receive_timeout": "send_receive_timeout",
     "cert_file": "certfile",
@@ -81,15 +82,16 @@ def driver_options(connection: Connection) -> dict[str, Any]:
 def opened(connection: Connection, settings: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """A connected ``clickhouse_driver.Client``, used by one caller and closed afterwards, never used again.
 
-    The bound for connecting covers the greeting too: a frozen server's system takes connections, and nothing follows.
+    The bound for connecting holds for each silence of the greeting too: a frozen server's system takes connections, and
+    nothing follows.
     ``settings`` are the client's own and the server's. Raises DponeError (CONNECTION_REFUSED, REQUEST_INVALID).
     """
     options = driver_options(connection)
     receive_seconds = options["send_receive_timeout"]
     options["send_receive_timeout"] = min(receive_seconds, options["connect_timeout"])
-    Client = driver().Client  # noqa: N806 (it is a class)
+    installed = driver()
     with failing(connection):
-        client = Client(**options, settings=dict(settings or {}))
+        client = installed.Client(**options, settings=dict(settings or {}))
     try:
         with failing(connection):
             client.connection.connect()
@@ -176,8 +178,10 @@ def _not_installed(what: str) -> DponeError:
 def driver() -> Any:
     """The driver's package. Raises DponeError (REQUEST_INVALID) where it is not installed."""
     try:
-        with _quick_import():
-            import clickhouse_driver
+        with _IMPORTING:
+            if "clickhouse_driver" not in sys.modules:
+                _import_quickly()
+        import clickhouse_driver
     except ImportError:
         raise _not_installed("clickhouse-driver") from None
     # Its warnings name host and port; everything worth saying is in the error that is raised.
@@ -185,15 +189,12 @@ def driver() -> Any:
     return clickhouse_driver
 
 
-@contextmanager
-def _quick_import() -> Iterator[None]:
-    """Without this the driver fills a table of 146,000 days first, 0.14 s of every process; it is filled as needed."""
-    with _IMPORTING:
-        if "clickhouse_driver" in sys.modules or _DAYS in os.environ:
-            yield
-            return
-        os.environ[_DAYS] = "1970-01-01:1970-01-01"
-        try:
-            yield
-        finally:
-            os.environ.pop(_DAYS, None)
+def _import_quickly() -> None:
+    """Left alone, the driver first fills a table of 146,000 days, 0.14 s of every process: let it fill it as needed."""
+    if _DAYS in os.environ:
+        return  # somebody else's choice
+    os.environ[_DAYS] = "1970-01-01:1970-01-01"
+    try:
+        importlib.import_module("clickhouse_driver")
+    finally:
+        os.environ.pop(_DAYS, None)

@@ -22,7 +22,6 @@ def claim(running: Running, step: Claim) -> None:
     """Check everything that can refuse, then admit or reopen the operation and take the slot, in one append."""
     if from_semantic(running.request.configuration).owes_target:
         running.warm_reader()
-    running.ports.platform.prepare(running.request.key.database)
     preflight(running)
     events = [_reopened(running, step) if step.reopen else _admitted(running), attempt_started(running)]
     slot_events: list[e.Event] = []
@@ -129,6 +128,7 @@ def check_inventory(running: Running) -> None:
 def _preflight(running: Running) -> None:
     check_inventory(running)
     key = running.request.key
+    running.ports.platform.prepare(key.database)
     process = from_semantic(running.request.configuration)
     running.definition, running.source_schema = resolve_definition(
         process, key, running.ports.source, running.slot.live

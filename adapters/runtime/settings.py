@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..connections.connection import Connection, Provider
 
 _TEXT_MAX = 200
-_DIGITS_MAX = 9
+_NUMBER = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,6 @@ def identity_from(environ: Mapping[str, str], dag_id: str | None, run_id: str | 
 
     Raises DponeError (DPONE_REQUEST_INVALID) for parts that are refused; nothing is ever trimmed.
     """
-    task, index = environ.get("AIRFLOW_CTX_TASK_ID"), environ.get("DPONE_MAP_INDEX")
     if dag_id is not None or run_id is not None:
         found = _named(dag_id, run_id, "--dag-id", "--run-id")
     elif "DPONE_DAG_ID" in environ or "DPONE_RUN_ID" in environ:
@@ -88,10 +88,17 @@ def identity_from(environ: Mapping[str, str], dag_id: str | None, run_id: str | 
         )
     else:
         found = Identity("manual", str(uuid4()), fresh=True)
-    map_index = int(index) if index is not None and index.lstrip("-").isdecimal() else None
-    tried = environ.get("AIRFLOW_CTX_TRY_NUMBER", "")
-    try_number = int(tried) if tried.isdecimal() and len(tried) < _DIGITS_MAX else None
-    return Identity(found.dag_id, found.run_id, found.fresh, Task(_bounded(task), map_index, try_number))
+    task = Task(
+        task_id=_bounded(environ.get("AIRFLOW_CTX_TASK_ID")),
+        map_index=_whole(environ.get("DPONE_MAP_INDEX")),
+        try_number=_whole(environ.get("AIRFLOW_CTX_TRY_NUMBER")),
+    )
+    return Identity(found.dag_id, found.run_id, found.fresh, task)
+
+
+def _whole(text: str | None) -> int | None:
+    """A number that somebody else's system may have given; anything else is none."""
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
 def _named(dag_id: str | None, run_id: str | None, dag_name: str, run_name: str) -> Identity:

@@ -172,7 +172,7 @@ class ClickHouseSource:
         converter = RowConverter(self._name, columns, [way.kind for way in ways], from_server)
         names = selected([(column.name, way.selects) for column, way in zip(columns, ways, strict=True)])
         received = 0
-        for batch in session.stream(f"SELECT {names} FROM {self._rows_of()}", self._name):
+        for batch in session.stream(f"SELECT {names} FROM {self._rows_of()}", self._name, len(columns)):
             received += batch.nbytes
             if received > self.max_bytes:
                 raise too_large(self._name, self.max_bytes, unpacked=True)

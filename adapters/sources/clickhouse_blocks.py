@@ -7,9 +7,8 @@ agreed upon (:mod:`..connections.clickhouse`) knows no sparse columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,65 +16,65 @@ import pyarrow as pa
 from ...domain.types import ColumnType, parse_type
 from .shapes import arrow_type
 
+_ROWS_MAX: Final = 2**24
+"""Of one block: memory for them is taken before the first has come. A server sends 2**16, unless a join multiplies."""
 
-@contextmanager
-def arrow_blocks(connection: Any) -> Iterator[None]:
-    """Inside, what the driver's ``connection`` receives has one "row" a block: a RecordBatch. Strings are bytes."""
-    theirs, receive = connection.block_in, connection.receive_packet
-    connection.block_in = _Blocks(theirs.fin, connection.context)
-    connection.receive_packet = lambda: _without_extras(receive())
+
+class BlockTooLarge(Exception):
+    """More rows, or more bytes of text, than one block is taken with."""
+
+
+def read_blocks(client: Any, statement: str, settings: Mapping[str, Any], columns: int) -> Iterator[Any]:
+    """A batch for each block of rows that the statement yields. Text is bytes. Totals and extremes are no rows.
+
+    Raises BlockTooLarge; the driver's errors; ValueError, LookupError or UnsupportedType for what is no such block.
+    """
+    from clickhouse_driver.protocol import ServerPacketTypes
+
+    client.establish_connection(settings)
+    connection = client.connection
+    theirs = connection.block_in
+    connection.block_in = _Blocks(theirs.fin, connection.context, columns)
     try:
-        yield
+        connection.send_query(statement)
+        connection.send_external_tables(None)
+        for packet in client.packet_generator():
+            if packet.type == ServerPacketTypes.DATA and packet.block is not None:
+                yield packet.block
     finally:
-        del connection.receive_packet
         if isinstance(connection.block_in, _Blocks):  # not when it was closed meanwhile
             connection.block_in = theirs
 
 
-def _without_extras(packet: Any) -> Any:
-    """Totals and extremes, which a query may have asked for, are no rows of its result."""
-    from clickhouse_driver.protocol import ServerPacketTypes
-
-    if packet.type in (ServerPacketTypes.TOTALS, ServerPacketTypes.EXTREMES):
-        packet.block = None
-    return packet
-
-
 class _Blocks:
-    """Stands in for the driver's ``BlockInputStream``."""
+    """Stands in for the driver's ``BlockInputStream``: what it reads are batches."""
 
-    def __init__(self, bytes_in: Any, context: Any) -> None:
-        self.fin = bytes_in
+    def __init__(self, bytes_in: Any, context: Any, columns: int) -> None:
+        self._bytes_in = bytes_in
         self._context = context
+        self._columns = columns
 
-    def read(self, use_numpy: bool | None = None) -> _Block:
-        """The next block. Raises EOFError; ValueError, LookupError or UnsupportedType where it is none."""
+    def read(self, use_numpy: bool | None = None) -> Any | None:
+        """The next block; None for one without rows. Raises EOFError and as :func:`read_blocks`."""
         from clickhouse_driver import defines
         from clickhouse_driver.block import BlockInfo
         from clickhouse_driver.reader import read_binary_str
         from clickhouse_driver.varint import read_varint
 
         if self._context.server_info.used_revision >= defines.DBMS_MIN_REVISION_WITH_BLOCK_INFO:
-            BlockInfo().read(self.fin)
-        count, rows = read_varint(self.fin), read_varint(self.fin)
+            BlockInfo().read(self._bytes_in)
+        count, rows = read_varint(self._bytes_in), read_varint(self._bytes_in)
+        if count != self._columns and (count or rows):  # the last block of all has neither
+            raise ValueError
+        if rows > _ROWS_MAX:
+            raise BlockTooLarge
         names, arrays = [], []
         for _ in range(count):
-            names.append(read_binary_str(self.fin))
-            kind = read_binary_str(self.fin)
+            names.append(read_binary_str(self._bytes_in))
+            kind = read_binary_str(self._bytes_in)
             if rows:
-                arrays.append(column(self.fin, parse_type(kind), rows))
-        return _Block(pa.RecordBatch.from_arrays(arrays, names) if rows else None)
-
-
-class _Block:
-    """What the driver asks of a block."""
-
-    def __init__(self, batch: Any | None) -> None:
-        self._batch = batch
-        self.num_rows = 0 if batch is None else batch.num_rows
-
-    def get_rows(self) -> tuple[Any, ...]:
-        return () if self._batch is None else (self._batch,)
+                arrays.append(column(self._bytes_in, parse_type(kind), rows))
+        return pa.RecordBatch.from_arrays(arrays, names) if rows else None
 
 
 def arrival_type(kind: ColumnType) -> Any:
@@ -88,7 +87,7 @@ def arrival_type(kind: ColumnType) -> Any:
 
 
 def column(bytes_in: Any, kind: ColumnType, rows: int) -> Any:
-    """One column of a block, from the driver's reader of bytes. Raises EOFError, ValueError, LookupError."""
+    """One column of a block, from the driver's reader of bytes. Raises EOFError, BlockTooLarge, LookupError."""
     validity = None
     if kind.nullable:
         is_null = np.frombuffer(bytes_in.read(rows), np.uint8)
@@ -107,7 +106,7 @@ def _strings(bytes_in: Any, rows: int) -> tuple[Any, Any]:
     wide, characters = bytes_in.read_strings_arrow(rows)
     offsets = np.frombuffer(wide, np.int64)
     if offsets[-1] > np.iinfo(np.int32).max:
-        raise ValueError
+        raise BlockTooLarge
     return pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(characters)
 
 

@@ -38,8 +38,6 @@ _PINNED: Final[Mapping[str, int | str]] = {
     # A profile's limit must fail the read: "break" would end it early and call that a result.
     **{f"{kind}_overflow_mode": "throw" for kind in _THROW},
 }
-_BYTES: Final[Mapping[str, Any]] = {"strings_as_bytes": True}
-"""The client's own: text need not be UTF-8."""
 _NOT_SETTABLE: Final = (164, 452)
 """READONLY, SETTING_CONSTRAINT_VIOLATION."""
 _NOT_THERE: Final = (60, 81)
@@ -72,12 +70,18 @@ class ServerSession:
         with self._failing(name):
             return list(self.client.execute(statement, settings=self.settings))
 
-    def stream(self, statement: str, name: str) -> Iterator[Any]:
-        """Arrow batches, one a block of the server."""
-        from .clickhouse_blocks import arrow_blocks
+    def stream(self, statement: str, name: str, columns: int) -> Iterator[Any]:
+        """Arrow batches of so many columns, one a block of the server."""
+        from .clickhouse_blocks import BlockTooLarge, read_blocks
 
-        with self._failing(name), arrow_blocks(self.client.connection):
-            yield from self.client.execute_iter(statement, settings={**self.settings, **_BYTES})
+        with self._failing(name):
+            try:
+                yield from read_blocks(self.client, statement, self.settings, columns)
+            except BlockTooLarge:
+                raise unreadable(
+                    f"The server sends {shown(name)} in blocks of over 16 million rows, or 2 GiB of text a column.",
+                    "Rewrite source.query so that its joins and arrays multiply rows less, or read the rows in parts.",
+                ) from None
 
     def table_columns(self, database: str, table: str) -> list[Column]:
         """Names and server types of what ``SELECT *`` yields. Raises SourceFailed when there is no such table."""
@@ -157,11 +161,18 @@ class ServerSession:
         )
 
     def _lost(self, error: Exception, name: str) -> DponeError:
+        from clickhouse_driver.errors import Error
+
         with_connection = f"The connection {self.connection.reference!r}"
         if isinstance(error, TimeoutError):
             what = f"{with_connection} stayed silent for too long while {shown(name)} was read."
-        else:
+        elif isinstance(error, (Error, OSError, EOFError)):
             what = f"{with_connection} was lost while {shown(name)} was read ({type(error).__name__})."
+        else:
+            what = (
+                f"What {with_connection[0].lower()}{with_connection[1:]} brought for {shown(name)} are no rows of it."
+            )
+            return unreadable(what, "Check that it leads to a ClickHouse server, then repeat the same command.")
         return unreadable(what, "Check that the server runs, then repeat the same command.")
 
 

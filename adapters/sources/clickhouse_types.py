@@ -131,10 +131,6 @@ def _scaled(values: Any, factor: int) -> Any:
         raise Refused("outside the range of the type") from None
 
 
-def _text(values: Any) -> Any:
-    return pc.cast(values, pa.string())
-
-
 def _from_hex(values: Any) -> Any:
     return pa.array(
         [None if text is None else bytes.fromhex(text.decode()) for text in values.to_pylist()], pa.binary()
@@ -149,11 +145,11 @@ def from_server(arrived: tuple[Travelling, Any], target: ColumnType) -> Any:
     way, raw = arrived
     values = way.decode(raw)
     if is_bytes(values.type) and target.kind != "String":
-        values = _utf8(values)
+        values = _text(values)
     return from_arrow(values, target)
 
 
-def _utf8(values: Any) -> Any:
+def _text(values: Any) -> Any:
     try:
         return pc.cast(values, pa.string())
     except pa.ArrowInvalid:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ...domain.errors import SourceFailed
 from .refusals import changed, shown, too_large, unreadable
 
 Signature = tuple[int, int, int, int, int]
@@ -70,9 +71,12 @@ class OpenedFile:
         try:
             return os.pread(self._open_descriptor(), count, offset)
         except OSError as error:
-            raise unreadable(
-                f"Reading {shown(self.path.name)} failed: {error.strerror}.", "Check the disk, then repeat the command."
-            ) from None
+            raise self.failed(error.errno or 0) from None
+
+    def failed(self, number: int) -> SourceFailed:
+        """The system could not read it, for the reason of this number (``errno``)."""
+        what = f"Reading {shown(self.path.name)} failed: {os.strerror(number)}."
+        return unreadable(what, "Check the disk and this machine's limits, then repeat the command.")
 
     def reopened(self) -> str:
         """A path to this very file, whatever its name leads to by now, for a library that opens files itself.

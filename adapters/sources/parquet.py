@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...domain.errors import SourceFailed
 from ...domain.limits import BATCH_ROWS, MAX_SOURCE_BYTES_DEFAULT
 from ...domain.ports import Progress, SourceReading
 from ...domain.tables import Column, Metrics
@@ -69,11 +70,11 @@ class ParquetSource:
         observer = Observer(columns, metrics)
         with OpenedFile.open(self.path, self.max_bytes) as file, _opened(file, self.max_bytes) as parquet:
             check_same_set(columns, parquet.schema_arrow.names, self.extra_columns, self.path.name)
-            produced = self._batches(parquet, columns)
+            produced = self._batches(file, parquet, columns)
             with streaming(produced, observer, file.verify, file.fingerprint, progress) as reading:
                 yield reading
 
-    def _batches(self, parquet: Any, columns: tuple[Column, ...]) -> Produced:
+    def _batches(self, file: OpenedFile, parquet: Any, columns: tuple[Column, ...]) -> Produced:
         from .rows import RowConverter
 
         kinds = [parquet.schema_arrow.field(column.name).type for column in columns]
@@ -84,8 +85,8 @@ class ParquetSource:
             for batch in _each(parquet, [column.name for column in columns], rows):
                 arrays = [batch.column(column.name) for column in columns]
                 yield converter.convert(arrays, batch.num_rows), converter.rows * row_bytes
-        except (_arrow_invalid(), OSError):
-            raise unreadable(f"{shown(self.path.name)} is not a complete, sound Parquet file.", _DAMAGED) from None
+        except (_arrow_invalid(), OSError) as error:
+            raise _unsound(file, error) from None
 
 
 @contextmanager
@@ -98,8 +99,8 @@ def _opened(file: OpenedFile, max_bytes: int) -> Iterator[Any]:
 
     try:
         parquet = pq.ParquetFile(pa.OSFile(file.reopened()), page_checksum_verification=True)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
-        raise unreadable(f"{shown(file.path.name)} is not a complete, sound Parquet file.", _DAMAGED) from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise _unsound(file, error) from None
     with parquet:
         if _unpacked_bytes(parquet.metadata) > max_bytes:
             raise too_large(file.path.name, max_bytes, unpacked=True)
@@ -117,6 +118,13 @@ def _each(parquet: Any, names: list[str], rows: int) -> Iterator[Any]:
 
 def _unpacked_bytes(metadata: Any) -> int:
     return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+
+
+def _unsound(file: OpenedFile, error: Exception) -> SourceFailed:
+    """Arrow says both with an OSError: only what the system said has a number."""
+    if isinstance(error, OSError) and error.errno:
+        return file.failed(error.errno)
+    return unreadable(f"{shown(file.path.name)} is not a complete, sound Parquet file.", _DAMAGED)
 
 
 def _arrow_invalid() -> type[Exception]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dpone.adapters.runtime.settings import identity_from
+from dpone.domain.identity import Task
 from tests.cli.sandbox import ROWS_GATE, Ended, Sandbox, ended, engine_rows, rows_of
 from tests.cli.waiting import await_line
 from tests.crash.evidence import ledger_findings, operation_of, record_of
@@ -172,3 +174,20 @@ def _killed(sandbox: Sandbox, point: str) -> Ended:
 def _operation(sandbox: Sandbox, run_id: str = "r1") -> str:
     listed = json.loads(sandbox.dpone("ops", "list", "--format", "json").out)["result"]["items"]
     return next(str(item["operation_id"]) for item in listed if item["run_id"] == run_id)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-1", -1),
+        ("999999999", 999_999_999),
+        ("1000000000", None),
+        ("--5", None),
+        ("9" * 5_000, None),
+        ("٣", None),
+    ],
+)
+def test_a_schedulers_numbers_are_recorded_or_left_out(text: str, number: int | None) -> None:
+    environ = {"AIRFLOW_CTX_TASK_ID": "load", "AIRFLOW_CTX_TRY_NUMBER": text, "DPONE_MAP_INDEX": text}
+    assert identity_from(environ, "d", "r").task == Task("load", number, number)

@@ -131,7 +131,7 @@ def reading(block: bytes) -> Iterator[Iterator[Any]]:
         params = {"connect_timeout": 3, "receive_timeout": 3}
         connection = Connection("replay_source", "127.0.0.1", endpoint.port, password="c4n4ry", params=params)
         with ServerSession.open(connection) as session:
-            yield session.stream("SELECT a FROM t", "t")
+            yield session.stream("SELECT a FROM t", "t", 1)
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
@@ -143,6 +143,19 @@ def test_rows_that_are_none_are_an_unreadable_source(kind: str) -> None:
     assert said.isprintable()
     assert "c4n4ry" not in said
     assert "127.0.0.1" not in said
+
+
+@pytest.mark.parametrize(("columns", "cells"), [(0, b""), (2, 2 * (text("a") + text("UInt8") + b"\5"))])
+def test_another_number_of_columns_than_was_asked_for(columns: int, cells: bytes) -> None:
+    block = _DATA + _NO_INFO + varint(columns) + varint(1) + cells + varint(5)
+    with reading(block) as batches, pytest.raises(SourceFailed, match="are no rows of it"):
+        list(batches)
+
+
+def test_no_memory_is_taken_for_rows_that_are_only_announced() -> None:
+    announced = _DATA + _NO_INFO + varint(1) + varint(2**25) + text("a") + text("String") + b"\1a"
+    with reading(announced) as batches, pytest.raises(SourceFailed, match="blocks of over 16 million rows"):
+        list(batches)
 
 
 def test_rows_that_are_some_are_read() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from dpone.adapters.authority.marker import DATABASE
+from dpone.adapters.authority.marker import DATABASE, raise_epoch
 from dpone.adapters.authority.opening import _strangers, drift, open_cluster
 from dpone.adapters.authority.topology import Member
+from dpone.adapters.cluster.session import Endpoint
 from dpone.domain.errors import ErrorCode
 
 from .conftest import Owner
@@ -138,8 +139,21 @@ def test_status_names_what_does_not_agree(owner: Owner) -> None:
     owner.cluster.replicas[0].execute(f"DROP DATABASE {DATABASE}")
     owner.cluster.replicas[1].kill()
     shown = owner.status()
-    assert "dpone platform exclude replica_1 --connection" in str(shown["next"])
+    assert str(shown["next"]).startswith("Bring a server back")
     assert shown["differences"] == [
         "Replica replica_1: its marker is missing.",
         "Replica replica_2: it does not answer (DPONE_PUBLICATION_REPLICA_UNREACHABLE).",
     ]
+
+
+def test_status_says_what_to_type_for_what_is_different(owner: Owner) -> None:
+    owner.ready()
+    with owner.open() as ledger:
+        ledger_id = ledger.ledger_id
+    endpoints = [Endpoint(replica.name, "127.0.0.1", replica.port) for replica in owner.cluster.replicas]
+    raise_epoch(owner.connection, endpoints[1:], ledger_id, 2, "2026-01-02T03:04:05Z")
+    assert "--ledger names" in str(owner.status()["next"])
+    owner.cluster.replicas[1].kill()
+    assert "dpone platform exclude replica_2 --connection" in str(owner.status()["next"])
+    owner.cluster.replicas[0].kill()
+    assert str(owner.status()["next"]).startswith("Bring a server back")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,3 +151,31 @@ def test_a_file_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(SourceFailed) as failed:
         disturb(source, columns, lambda: (tmp_path / "new").replace(path))
     assert failed.value.code is ErrorCode.SOURCE_CHANGED
+
+
+_NO_MORE: Final = """
+import resource, sys
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+import pyarrow.parquet
+from dpone.adapters.sources import refusals, unpacking
+from dpone.adapters.sources.parquet import ParquetSource
+from dpone.domain.errors import SourceFailed
+resource.setrlimit(resource.RLIMIT_NOFILE, (4, 64))  # one for our own opening, none for the library's
+try:
+    ParquetSource(Path(sys.argv[1])).describe()
+except SourceFailed as error:
+    print(error.what, error.next)
+"""
+
+
+def test_a_sound_file_that_cannot_be_opened_again_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    command = [sys.executable, "-c", _NO_MORE, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "Reading" in done.stdout, done.stderr[-2000:]
+    assert "Too many open files" in done.stdout
+    assert "/proc" not in done.stdout
