@@ -24,14 +24,17 @@ from .injected import Injected, MemoryPlatform, MemorySource
 
 
 class KeptPlatform(MemoryPlatform):
-    """Tables in memory that are written to a file whenever one changes its name."""
+    """Tables in memory, written to a file at the end if they changed: who only looked overwrites nobody's."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(tables=pickle.loads(file.read_bytes()) if file.exists() else {})
         self.file = file
+        self.found = pickle.dumps(self.tables)
 
     def release(self) -> None:
-        self.file.write_bytes(pickle.dumps(self.tables))
+        left = pickle.dumps(self.tables)
+        if left != self.found:
+            self.file.write_bytes(left)
 
 
 def composed(settings: Settings, process: Process, behaviour: str) -> Composition:
