@@ -6,11 +6,14 @@ thing: what it says, how it ends, or how it takes a signal.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,23 +21,48 @@ from dpone.adapters.airflow.child import main
 from dpone.adapters.runtime.compose import Composition
 from dpone.adapters.runtime.settings import Settings
 from dpone.domain.configuration import Process
-from dpone.domain.tables import Column
+from dpone.domain.ports import Swap
+from dpone.domain.tables import Column, ReplicaLook, TableDefinition, TableIdentity, TargetRef
 
 from .injected import Injected, MemoryPlatform, MemorySource
 
 
 class KeptPlatform(MemoryPlatform):
-    """Tables in memory, written to a file at the end if they changed: who only looked overwrites nobody's."""
+    """Tables in a file, as an engine's folder keeps them: every process sees at once what another one did."""
 
     def __init__(self, file: Path) -> None:
-        super().__init__(tables=pickle.loads(file.read_bytes()) if file.exists() else {})
+        super().__init__()
         self.file = file
-        self.found = pickle.dumps(self.tables)
 
-    def release(self) -> None:
-        left = pickle.dumps(self.tables)
-        if left != self.found:
-            self.file.write_bytes(left)
+    def look(self, target: TargetRef) -> tuple[ReplicaLook, ...]:
+        with self._kept():
+            return super().look(target)
+
+    def create(self, database: str, name: str, definition: TableDefinition) -> None:
+        with self._kept():
+            super().create(database, name, definition)
+
+    def swap(self, swap: Swap) -> None:
+        with self._kept():
+            super().swap(swap)
+
+    def rename(self, replica: str, database: str, old: str, new: str) -> None:
+        with self._kept():
+            super().rename(replica, database, old, new)
+
+    def drop(self, replica: str, database: str, name: str, identity: TableIdentity) -> bool:
+        with self._kept():
+            return super().drop(replica, database, name, identity)
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        with self.file.open("a+b") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            held.seek(0)
+            self.tables = pickle.loads(found) if (found := held.read()) else {}
+            yield
+            held.truncate(0)
+            held.write(pickle.dumps(self.tables))
 
 
 def composed(settings: Settings, process: Process, behaviour: str) -> Composition:
