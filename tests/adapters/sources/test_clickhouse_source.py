@@ -394,7 +394,7 @@ def test_nothing_is_imported_or_built_that_no_read_needs(clickhouse: ClickHouseS
     assert done.stdout.split() == ["1000", "1"]
 
 
-def test_totals_and_extremes_are_no_rows(clickhouse: ClickHouseServer, load: Loader) -> None:
+def test_the_totals_of_a_query_are_no_row(clickhouse: ClickHouseServer, load: Loader) -> None:
     ten = "(SELECT number FROM system.numbers LIMIT 10)"
     query = f"SELECT number % 3 AS k, count() AS c FROM {ten} GROUP BY k WITH TOTALS"
     found = load(ClickHouseSource(connected(clickhouse), query=query))

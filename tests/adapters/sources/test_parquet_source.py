@@ -155,10 +155,7 @@ def test_a_file_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
 
 _NO_MORE: Final = """
 import resource, sys
-import subprocess
-import sys
 from pathlib import Path
-from typing import Final
 import pyarrow.parquet
 from dpone.adapters.sources import refusals, unpacking
 from dpone.adapters.sources.parquet import ParquetSource
