@@ -169,9 +169,7 @@ class ServerSession:
         elif isinstance(error, (Error, OSError, EOFError)):
             what = f"{with_connection} was lost while {shown(name)} was read ({type(error).__name__})."
         else:
-            what = (
-                f"What {with_connection[0].lower()}{with_connection[1:]} brought for {shown(name)} are no rows of it."
-            )
+            what = f"{with_connection} brought what are no rows of {shown(name)}."
             return unreadable(what, "Check that it leads to a ClickHouse server, then repeat the same command.")
         return unreadable(what, "Check that the server runs, then repeat the same command.")
 
