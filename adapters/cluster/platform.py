@@ -60,12 +60,14 @@ class ReplicatedPlatform:
         return tuple(self._endpoints)
 
     def prepare(self, database: str) -> None:
-        """Begin to probe the swap there, which the servers' queue takes a tenth of a second for.
+        """Begin to probe the swap there, which the servers' queue takes a tenth of a second for, and to import what
+        filling takes: another tenth, while this process waits for servers.
 
         Where nobody asks for the answer, the probe still ends within the bound of a statement of the cluster.
         """
-        with suppress(RuntimeError):  # no thread is to be had: it is probed when it is asked for
+        with suppress(RuntimeError):  # no thread is to be had: both are done when they are asked for
             self._ahead = (database, Ahead(partial(self._swap_refusal, database)))
+            Ahead(_import_filling)
 
     def acquire(self) -> None:
         """Nothing is held: the ledger's slot keeps others out."""
@@ -297,6 +299,10 @@ class ReplicatedPlatform:
             {replica: partial(count, replica) for replica in names},
             self._bounds.synchronise,
         )
+
+
+def _import_filling() -> None:
+    from . import filling  # noqa: F401
 
 
 def _database_engine(session: ReplicaSession, database: str) -> str:

@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...domain.errors import SourceFailed
 from ...domain.limits import MAX_SOURCE_BYTES_DEFAULT
 from ...domain.ports import Progress, SourceReading
 from ...domain.tables import Column, Metrics
 from .declared import ExtraColumns, canonical, check_same_set
 from .files import OpenedFile
 from .reading import Produced, streaming
-from .refusals import declaration, shown, too_large, unreadable
+from .refusals import declaration, shown, too_large
 from .registry import SourceRequest
 
 _FILE_MAGIC: Final = b"ARROW1"
-_DAMAGED: Final = "Get a complete copy of the file, then repeat the command."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +75,19 @@ class ArrowSource:
         observer = Observer(columns, metrics)
         with OpenedFile.open(self.path, self.max_bytes) as file, _opened(file) as ipc:
             check_same_set(columns, ipc.schema.names, self.extra_columns, self.path.name)
-            produced = self._batches(ipc, columns, file.path.name)
+            produced = self._batches(ipc, columns, file)
             with streaming(produced, observer, file.verify, file.fingerprint, progress) as reading:
                 yield reading
 
-    def _batches(self, ipc: Any, columns: tuple[Column, ...], name: str) -> Produced:
+    def _batches(self, ipc: Any, columns: tuple[Column, ...], file: OpenedFile) -> Produced:
         from .rows import RowConverter
 
-        converter = RowConverter(name, columns, [ipc.schema.field(column.name).type for column in columns])
+        converter = RowConverter(file.path.name, columns, [ipc.schema.field(column.name).type for column in columns])
         received = 0
-        for batch in _each(ipc, name):
+        for batch in _each(ipc, file):
             received += batch.nbytes
             if received > self.max_bytes:
-                raise too_large(name, self.max_bytes, unpacked=True)
+                raise too_large(file.path.name, self.max_bytes, unpacked=True)
             yield converter.convert([batch.column(column.name) for column in columns], batch.num_rows), received
 
 
@@ -98,20 +96,17 @@ def _opened(file: OpenedFile) -> Iterator[Any]:
     """A reader of either format, through the descriptor whose fingerprint was taken."""
     import pyarrow as pa
 
-    from .unpacking import Positioned
-
-    source = pa.PythonFile(Positioned(file), mode="r")
     opens = pa.ipc.open_file if file.read_at(0, len(_FILE_MAGIC)) == _FILE_MAGIC else pa.ipc.open_stream
-    with _sound(file.path.name):
-        reader = opens(source)
+    with _sound(file):
+        reader = opens(pa.OSFile(file.reopened()))
     with reader:
         yield reader
 
 
-def _each(ipc: Any, name: str) -> Iterator[Any]:
+def _each(ipc: Any, file: OpenedFile) -> Iterator[Any]:
     number = 0
     while True:
-        with _sound(name):
+        with _sound(file):
             batch = _next(ipc, number)
             if batch is not None:
                 batch.validate(full=True)  # offsets out of bounds would be read as other memory
@@ -131,13 +126,11 @@ def _next(ipc: Any, number: int) -> Any:
 
 
 @contextmanager
-def _sound(name: str) -> Iterator[None]:
+def _sound(file: OpenedFile) -> Iterator[None]:
     """Arrow's failures as ours: its messages may quote a value."""
     import pyarrow as pa
 
     try:
         yield
-    except SourceFailed:
-        raise
-    except (pa.ArrowException, OSError, ValueError, KeyError, IndexError, EOFError):
-        raise unreadable(f"{shown(name)} is not a complete, sound Arrow IPC file or stream.", _DAMAGED) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError, IndexError, EOFError) as error:
+        raise file.unsound("Arrow IPC file or stream", error) from None

@@ -78,6 +78,16 @@ class OpenedFile:
         what = f"Reading {shown(self.path.name)} failed: {os.strerror(number)}."
         return unreadable(what, "Check the disk and this machine's limits, then repeat the command.")
 
+    def unsound(self, kind: str, error: Exception) -> SourceFailed:
+        """What a library ran into when it read this file as ``kind``: the file's own fault, or the system's.
+
+        Arrow says both with an OSError: only what the system said has a number.
+        """
+        if isinstance(error, OSError) and error.errno:
+            return self.failed(error.errno)
+        what = f"{shown(self.path.name)} is not a complete, sound {kind}."
+        return unreadable(what, "Get a complete copy of the file, then repeat the command.")
+
     def reopened(self) -> str:
         """A path to this very file, whatever its name leads to by now, for a library that opens files itself.
 

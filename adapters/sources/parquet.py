@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...domain.errors import SourceFailed
 from ...domain.limits import BATCH_ROWS, MAX_SOURCE_BYTES_DEFAULT
 from ...domain.ports import Progress, SourceReading
 from ...domain.tables import Column, Metrics
 from .declared import ExtraColumns, canonical, check_same_set
 from .files import OpenedFile
 from .reading import Produced, streaming
-from .refusals import declaration, shown, unreadable
+from .refusals import declaration, shown
 from .registry import SourceRequest
 
 _BATCH_BYTES = 32 * 1024 * 1024
-_DAMAGED = "Get a complete copy of the file, then repeat the command."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class ParquetSource:
                 arrays = [batch.column(column.name) for column in columns]
                 yield converter.convert(arrays, batch.num_rows), converter.rows * row_bytes
         except (_arrow_invalid(), OSError) as error:
-            raise _unsound(file, error) from None
+            raise file.unsound("Parquet file", error) from None
 
 
 @contextmanager
@@ -100,7 +98,7 @@ def _opened(file: OpenedFile, max_bytes: int) -> Iterator[Any]:
     try:
         parquet = pq.ParquetFile(pa.OSFile(file.reopened()), page_checksum_verification=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise _unsound(file, error) from None
+        raise file.unsound("Parquet file", error) from None
     with parquet:
         if _unpacked_bytes(parquet.metadata) > max_bytes:
             raise too_large(file.path.name, max_bytes, unpacked=True)
@@ -118,13 +116,6 @@ def _each(parquet: Any, names: list[str], rows: int) -> Iterator[Any]:
 
 def _unpacked_bytes(metadata: Any) -> int:
     return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-
-
-def _unsound(file: OpenedFile, error: Exception) -> SourceFailed:
-    """Arrow says both with an OSError: only what the system said has a number."""
-    if isinstance(error, OSError) and error.errno:
-        return file.failed(error.errno)
-    return unreadable(f"{shown(file.path.name)} is not a complete, sound Parquet file.", _DAMAGED)
 
 
 def _arrow_invalid() -> type[Exception]:
