@@ -20,6 +20,7 @@ READER_REAP_SECONDS: Final = 5.0
 ENGINE_WAIT_SECONDS: Final = 20.0
 LEDGER_WAIT_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
+SETTLE_SECONDS: Final = 30.0
 BATCH_ROWS: Final = 65_536
 TABLE_NAME_BYTES_MAX: Final = 206  # ClickHouse refuses longer file names; see domain/names.py for what must fit
 DIAGNOSTIC_BYTES_MAX: Final = 4 * 1024

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from ...domain import events as e
 from ...domain.errors import DponeError, EngineFailed, ErrorCode
-from ...domain.limits import EPOCHS_MAX
+from ...domain.limits import EPOCHS_MAX, SETTLE_SECONDS
 from ...domain.names import arm_name, candidate_name, predecessor_name, rebuilding_name_of
 from ...domain.ports import Swap, SwapForm
 from ...domain.publication import (
@@ -65,17 +65,26 @@ def dispatch(running: Running) -> None:
 
 
 def settle_publication(running: Running) -> None:
-    """Bring a dispatched publication to its proof, by what is seen alone."""
-    platform, key = running.ports.platform, running.request.key
+    """Bring a dispatched publication to its proof, by what is seen alone.
+
+    Renames that are refused are tried again, since a replica may be without its Keeper for a moment; a replica that
+    stays without it would make each try wait, and the run with it.
+    """
+    platform, key, clock = running.ports.platform, running.request.key, running.ports.clock
     exchanges = platform.exchanges(key.database)
     looked_after_seal = False
     dispatches = 0
+    before, since = None, clock.monotonic()
     for _ in range(_LOOKS_MAX):
         looks = platform.look(key.target)
         fresh = candidate_name(key.table, running.generation.id, running.publication.epoch + 1, running.fence)
         settlement = settle(
             looks, running.expectation(), fresh, looked_after_seal=looked_after_seal, exchanges=exchanges
         )
+        if settlement != before:
+            before, since = settlement, clock.monotonic()
+        elif clock.monotonic() - since > SETTLE_SECONDS:
+            break
         match settlement:
             case Stop():
                 raise _stopped(running, settlement)

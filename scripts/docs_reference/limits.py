@@ -36,6 +36,7 @@ _MEANINGS = {
     "READER_REAP_SECONDS": "ending and reaping the reader process, on top of its budget",
     "ENGINE_WAIT_SECONDS": "waiting for another process that holds the embedded engine's folder",
     "LEDGER_WAIT_SECONDS": "waiting for another process that writes the ledger",
+    "SETTLE_SECONDS": "looking at a publication that makes no step, before the run ends as incomplete",
     "STOP_SECONDS": "from SIGTERM or Ctrl-C to the end of the process",
     "BATCH_ROWS": "one batch of rows on its way from source to table",
     "TABLE_NAME_BYTES_MAX": "the longest table name that any later step needs, candidates included",

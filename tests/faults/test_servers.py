@@ -93,11 +93,18 @@ def test_replicas_that_lost_their_keeper_are_refused_before_the_source_is_read(b
     beside.check_settled("r2", 2)
 
 
-@pytest.mark.parametrize("point", ["append PublicationDispatched#1:after", "fill#1:middle"])
-def test_replicas_become_read_only_on_the_way(point: str, beside: Route, tmp_path: Path) -> None:
+ON_THE_WAY = [
+    ("end", "append PublicationDispatched#1:after"),
+    ("end", "fill#1:middle"),
+    *([("freeze", "append PublicationDispatched#1:after")] if THOROUGH else []),  # a minute of waiting
+]
+
+
+@pytest.mark.parametrize(("how", "point"), ON_THE_WAY)
+def test_replicas_become_read_only_on_the_way(how: str, point: str, beside: Route, tmp_path: Path) -> None:
     keeper = beside.cluster.keeper.process
     assert keeper is not None
-    stopped = beside.acted(tmp_path / "stopped", f"end:{keeper.pid}@{point}", "r2", 180)
+    stopped = beside.acted(tmp_path / "stopped", f"{how}:{keeper.pid}@{point}", "r2", 120)
     assert point in points_of(lines_of(tmp_path / "stopped"))
     check_ending(stopped, UNFINISHED)
     assert stopped.code == 1, stopped

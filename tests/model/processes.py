@@ -102,7 +102,7 @@ class Process:
             source=_Source(self),
             platform=_Platform(self),
             reader=_Reader(self),
-            clock=_Clock(),
+            clock=Clock(),
             ids=_Ids(self.world),
         )
         by = By(os_user="ada", host=stepped.name, version="1.0.0")
@@ -122,7 +122,7 @@ class _Quiet:
         pass
 
 
-class _Clock:
+class Clock:
     def now(self) -> str:
         return "2026-01-02T03:04:05.000000Z"
 

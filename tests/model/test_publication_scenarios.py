@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from dpone.domain import events as e
@@ -9,6 +11,7 @@ from dpone.domain.errors import ErrorCode
 from dpone.domain.operation import State
 
 from .commands import KEYS
+from .processes import Clock
 from .promises import check_world
 from .scenes import Scene, code
 
@@ -100,6 +103,25 @@ class TestPublication:
         second.finish()
         assert code(second) is None
         assert (second.opens, scene.count(e.CapsuleWritten)) == (1, 2)
+
+    def test_a_publication_that_makes_no_step_is_given_up_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        moments = count(step=7)  # seconds: every rename waits for a Keeper that stands still
+        monkeypatch.setattr(Clock, "monotonic", lambda self: float(next(moments)))
+        scene = Scene()
+        scene.world.faults["swap"] = "lost"
+        run = scene.start()
+        refused = 0
+        while run.advance_to("rename"):
+            scene.world.faults["rename"] = "lost"
+            run.advance()
+            refused += 1
+        assert code(run) is ErrorCode.EVIDENCE_INCOMPLETE
+        assert 3 <= refused <= 6
+        scene.world.faults.clear()
+        again = scene.start()
+        again.finish()
+        assert (code(again), again.opens) == (None, 0)
+        assert scene.live_is()
 
     def test_an_unreachable_replica_leaves_everything_in_place(self) -> None:
         scene = Scene(replicas=2)

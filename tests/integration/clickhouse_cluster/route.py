@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from dpone.adapters.runtime.lookup import Found, all_operations
+from dpone.adapters.runtime.lookup import Found, all_operations, one_operation
 from dpone.domain.history import illegality
+from dpone.domain.identity import OperationKey, operation_id
 from dpone.domain.names import is_candidate_name
 from dpone.ledger.store import EventLedger, open_ledger
 from dpone.ledger.verify import verify_ledger
@@ -34,6 +35,7 @@ class Route:
     ledger_url: str
     generation: int = 0
     rows: dict[int, int] = field(default_factory=dict)
+    key: OperationKey | None = None
 
     def admit(self) -> None:
         """Provision, attest and admit, as a platform owner does."""
@@ -122,9 +124,14 @@ class Route:
     def found(self, run_id: str = "r1") -> Found | None:
         """The run's operation; None when it was never admitted."""
         with self.ledger() as ledger:
+            if self.key is not None:
+                stream = operation_id(replace(self.key, run_id=run_id))
+                if stream in set(ledger.streams()):  # or all of them would be read, after every run
+                    return one_operation(ledger, stream.hex)
             for one in all_operations(ledger):
                 key = one.operation.key
                 if key is not None and (key.database, key.run_id) == (self.database, run_id):
+                    self.key = key
                     return one
         return None
 
