@@ -20,7 +20,7 @@ from dpone.domain.identity import operation_id
 from dpone.domain.ports import StreamAppend
 
 from .commands import command
-from .processes import Process, _Clock, _Ids, _Ledger, _Platform, _Quiet, _Reader, _Source
+from .processes import Process, Clock, _Ids, _Ledger, _Platform, _Quiet, _Reader, _Source
 from .promises import expect
 from .scheduling import Crashed, Stepped
 from .world import SLOT, World
@@ -51,7 +51,7 @@ class Retirement(Process):
         super().__init__(world, f"retire {key}", command(key, "observed"), 1)
 
     def _body(self, stepped: Stepped) -> None:
-        ports = Ports(_Ledger(self), _Source(self), _Platform(self), _Reader(self), _Clock(), _Ids(self.world))
+        ports = Ports(_Ledger(self), _Source(self), _Platform(self), _Reader(self), Clock(), _Ids(self.world))
         self.running = Running(ports, self.request, Invocation(BY, 1, "dpone ops resume"), _Quiet())
         decision = Decision("Ada", "skipped", BY, "nobody is left")
         case = ModelCase(self._found(), None, None, _Quiet(), decision, self.running)  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ class Retirement(Process):
 def release_guard(world: World, key: str) -> dict[str, object]:
     """``ops release-guard`` at one moment, while no replica can be looked at. What it answered."""
     request = command(key, "observed")
-    ports: Any = Ports(world.ledger, None, _Unreachable(), None, _Clock(), _Ids(world))  # type: ignore[arg-type]
+    ports: Any = Ports(world.ledger, None, _Unreachable(), None, Clock(), _Ids(world))  # type: ignore[arg-type]
     view = Running(ports, request, Invocation(BY, 1, "dpone ops resume"), _Quiet())
     events = tuple(world.ledger.events(request.key))
     operation, slot = world.ledger.operation(request.key), world.ledger.slot
