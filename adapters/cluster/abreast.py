@@ -67,6 +67,11 @@ class Ahead(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="dpone-ahead", daemon=True)
         self._thread.start()
 
+    def ended(self, seconds: float) -> bool:
+        """Wait so long at most; whether there is a result now."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
     def result(self) -> T:
         """Wait for it. Raises what the work raised."""
         self._thread.join()

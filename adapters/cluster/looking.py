@@ -56,6 +56,15 @@ def keeper_path(session: ReplicaSession, database: str, name: str) -> tuple[str,
     return (rows[0]["zookeeper_path"], rows[0]["replica_name"]) if rows else None
 
 
+def is_ready(session: ReplicaSession, database: str, name: str, path: str) -> bool:
+    """Whether the name stands for the table with this Keeper path, and the table takes writes."""
+    rows = session.query(
+        "SELECT zookeeper_path, is_readonly FROM system.replicas "
+        f"WHERE database = {literal(database)} AND table = {literal(name)}"
+    )
+    return bool(rows) and rows[0] == {"zookeeper_path": path, "is_readonly": 0}
+
+
 def check_replicates(session: ReplicaSession, database: str, name: str) -> None:
     """Raise EngineFailed unless the server reaches its Keeper and the table, where it is, has a session with it.
 

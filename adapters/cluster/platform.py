@@ -25,6 +25,8 @@ from .bounds import Bounds
 from .failures import observation_failed, of_the_cluster
 from .session import Endpoint, ReplicaSession
 
+_GLANCES_APART = 0.01
+
 T = TypeVar("T")
 Work = Callable[[ReplicaSession], T]
 
@@ -124,7 +126,8 @@ class ReplicatedPlatform:
             raise ValueError("a table of a cluster is created under a name that carries its generation")
         path = statements.path_of(self._platform_id, generation)
         macro = statements.REPLICA_MACRO
-        self._everywhere(partial(statements.create_table, database, name, definition, path, macro))
+        create = partial(statements.create_table, database, name, definition, path, macro)
+        self._until_seen(create, lambda session: looking.is_ready(session, database, name, path))
         seen = self._on_all(lambda session: looking.keeper_path(session, database, name), self._bounds.look).all()
         for replica, found in seen.items():
             if found != (path, replica):
@@ -168,7 +171,11 @@ class ReplicatedPlatform:
         """
         names = (swap.candidate, swap.arm, swap.table, swap.predecessor)
         if not swap.replicas:
-            self._everywhere(partial(dialect.swap_statement, swap.form, swap.database, names))
+            path = statements.path_of(self._platform_id, generation_of(swap.candidate) or "")
+            self._until_seen(
+                partial(dialect.swap_statement, swap.form, swap.database, names),
+                lambda session: looking.is_ready(session, swap.database, swap.table, path),
+            )
             return
         statement = dialect.swap_statement(swap.form, swap.database, names, None)
 
@@ -229,10 +236,8 @@ class ReplicatedPlatform:
 
     @contextmanager
     def _session(self, replica: str, seconds: float) -> Iterator[ReplicaSession]:
-        endpoint = self._endpoints[replica]
-        with ReplicaSession.open(
-            self._connection, endpoint, connect_seconds=self._bounds.connect, reply_seconds=seconds
-        ) as session:
+        endpoint, connect = self._endpoints[replica], min(self._bounds.connect, seconds)
+        with ReplicaSession.open(self._connection, endpoint, connect_seconds=connect, reply_seconds=seconds) as session:
             yield session
 
     def _on_all(self, work: Work[T], seconds: float, replicas: Iterable[str] | None = None) -> Answers[T]:
@@ -242,6 +247,25 @@ class ReplicatedPlatform:
 
         asked = self._endpoints if replicas is None else replicas
         return abreast({replica: partial(on, replica) for replica in asked})
+
+    def _until_seen(self, statement: Callable[[str | None], str], seen: Work[bool]) -> None:
+        """Sent once, as by :meth:`_everywhere`; returns as soon as its work is seen on every replica.
+
+        An old server looks at the queue ten times a second: its reply comes that much later than what it is about. A
+        replica that does not answer at once is not asked again; then the reply is waited for.
+        """
+        try:
+            sent = Ahead(partial(self._everywhere, statement))
+        except RuntimeError:  # no thread is to be had
+            self._everywhere(statement)
+            return
+        while not sent.ended(_GLANCES_APART):
+            answers = self._on_all(seen, self._bounds.glance)
+            if answers.failed:
+                break
+            if all(answers.given.values()):
+                return
+        sent.result()
 
     def _everywhere(self, statement: Callable[[str | None], str]) -> None:
         """Sent once: by one statement of the cluster (``statement`` takes its name) through the first replica.

@@ -163,11 +163,12 @@ def _exported(platform: Exporting, database: str, name: str, columns: Sequence[C
 def _batches(file: Any, columns: Sequence[Column], name: str) -> Iterator[tuple[Any, int]]:
     import pyarrow as pa
 
-    from ..sources.clickhouse_types import from_server, travelling
+    from ..sources.clickhouse_types import travelling
+    from ..sources.clickhouse_values import from_server, kind_of
     from ..sources.rows import RowConverter
 
     ways = [way for column in columns if (way := travelling(column.type)) is not None]
-    converter = RowConverter(name, columns, [way.kind for way in ways], from_server)
+    converter = RowConverter(name, columns, [kind_of(way) for way in ways], from_server)
     received = 0
     with pa.ipc.open_file(file) as ipc:
         for number in range(ipc.num_record_batches):

@@ -166,10 +166,10 @@ class ClickHouseSource:
 
     def _batches(self, session: ServerSession, columns: tuple[Column, ...], ways: Sequence[Travelling]) -> Produced:
         from .clickhouse_session import selected
-        from .clickhouse_types import from_server
+        from .clickhouse_values import from_server, kind_of
         from .rows import RowConverter
 
-        converter = RowConverter(self._name, columns, [way.kind for way in ways], from_server)
+        converter = RowConverter(self._name, columns, [kind_of(way) for way in ways], from_server)
         names = selected([(column.name, way.selects) for column, way in zip(columns, ways, strict=True)])
         received = 0
         for batch in session.stream(f"SELECT {names} FROM {self._rows_of()}", self._name, len(columns)):

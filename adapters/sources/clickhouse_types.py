@@ -25,52 +25,53 @@ keep the server's and the driver's time zones out; hexadecimal keeps the NUL byt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from enum import Enum, auto
+from typing import Final
 
 from ...domain.types import ColumnType, UnsupportedType, parse_type
-from .arrows import from_arrow, is_bytes
-from .refusals import RowRefused
-from .shapes import UNITS, Refused, arrow_type, first_refused, unit_digits
 
 _WRAPPED: Final = re.compile(r"(Nullable|LowCardinality)\((.*)\)", re.DOTALL)
 _FIXED: Final = re.compile(r"FixedString\([0-9]+\)")
 _ENUM: Final = re.compile(r"Enum(?:8|16)\(.*\)", re.DOTALL)
 
-Decode = Callable[[Any], Any]
+
+class Form(Enum):
+    """What a column's values are when they arrive; :mod:`.clickhouse_values` makes Arrow's of them."""
+
+    ITSELF = auto()
+    TEXT = auto()
+    HEXADECIMAL = auto()
+    FLAG = auto()
+    DAYS = auto()
+    SECONDS = auto()
+    TICKS = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Travelling:
-    """One column's way. ``selects`` holds the select expression with ``{}`` for the column's quoted name; ``decode``
-    turns what the driver yields into ``kind``, the Arrow type of the source's own values."""
+    """One column's way. ``selects`` holds the select expression with ``{}`` for the column's quoted name."""
 
     proposed: ColumnType
     selects: str
-    decode: Decode
-    kind: Any
+    form: Form
 
 
 def travelling(type_text: str) -> Travelling | None:
     """How a column of this server type travels; None when it cannot be carried exactly."""
     bare, nullable, dictionary = _unwrapped(type_text.strip())
     if _FIXED.fullmatch(bare):
-        return Travelling(ColumnType("String", nullable), "hex({})", _from_hex, pa.binary())
+        return Travelling(ColumnType("String", nullable), "hex({})", Form.HEXADECIMAL)
     if _ENUM.fullmatch(bare):
-        return Travelling(ColumnType("String", nullable), "toString({})", _text, pa.string())
+        return Travelling(ColumnType("String", nullable), "toString({})", Form.TEXT)
     try:
         parsed = parse_type(f"Nullable({bare})" if nullable else bare)
     except UnsupportedType:
         return None
-    selects, decode = _way(parsed)
+    selects, form = _way(parsed)
     if dictionary and selects == "{}":
         selects = f"CAST({{}} AS {parsed})"
-    return Travelling(parsed, selects, decode, pa.binary() if parsed.kind == "String" else arrow_type(parsed))
+    return Travelling(parsed, selects, form)
 
 
 def _unwrapped(text: str) -> tuple[str, bool, bool]:
@@ -82,76 +83,19 @@ def _unwrapped(text: str) -> tuple[str, bool, bool]:
     return text, nullable, dictionary
 
 
-def _way(target: ColumnType) -> tuple[str, Decode]:
+def _way(target: ColumnType) -> tuple[str, Form]:
     match target.kind:
         case "Bool":
-            return "toUInt8({})", partial(pc.not_equal, pa.scalar(0, pa.uint8()))
+            return "toUInt8({})", Form.FLAG
         case "Date":
-            return "toUInt16({})", _days
+            return "toUInt16({})", Form.DAYS
         case "Date32":
-            return "toInt32({})", _days
+            return "toInt32({})", Form.DAYS
         case "DateTime":
-            return "toUInt32({})", _seconds
+            return "toUInt32({})", Form.SECONDS
         case "DateTime64":
-            return "reinterpretAsInt64({})", partial(_ticks, target=target)
+            return "reinterpretAsInt64({})", Form.TICKS
         case "UUID":
-            return "toString({})", _text
+            return "toString({})", Form.TEXT
         case _:
-            return "{}", _itself
-
-
-def _itself(values: Any) -> Any:
-    return values
-
-
-def _days(values: Any) -> Any:
-    return pc.cast(values, pa.int32()).view(pa.date32())
-
-
-def _seconds(values: Any) -> Any:
-    return pc.cast(values, pa.int64()).view(pa.timestamp("s", "UTC"))
-
-
-def _ticks(values: Any, target: ColumnType) -> Any:
-    """From ticks of any number of digits to Arrow's next finer unit. Raises RowRefused where 64 bits do not do."""
-    digits = unit_digits(target)
-    if digits > target.precision:
-        scale = partial(_scaled, factor=10 ** (digits - target.precision))
-        try:
-            values = scale(values)
-        except Refused:
-            raise first_refused(scale, values) from None
-    return values.view(pa.timestamp(UNITS[digits], "UTC"))
-
-
-def _scaled(values: Any, factor: int) -> Any:
-    try:
-        return pc.multiply_checked(values, pa.scalar(factor, pa.int64()))
-    except pa.ArrowInvalid:
-        raise Refused("outside the range of the type") from None
-
-
-def _from_hex(values: Any) -> Any:
-    return pa.array(
-        [None if text is None else bytes.fromhex(text.decode()) for text in values.to_pylist()], pa.binary()
-    )
-
-
-def from_server(arrived: tuple[Travelling, Any], target: ColumnType) -> Any:
-    """A column as it arrived, as the target's Arrow type. Raises RowRefused.
-
-    As :func:`.arrows.from_arrow`; bytes that are declared as another type are read as text, which must be UTF-8.
-    """
-    way, raw = arrived
-    values = way.decode(raw)
-    if is_bytes(values.type) and target.kind != "String":
-        values = _text(values)
-    return from_arrow(values, target)
-
-
-def _text(values: Any) -> Any:
-    try:
-        return pc.cast(values, pa.string())
-    except pa.ArrowInvalid:
-        found: RowRefused = first_refused(partial(pc.cast, target_type=pa.string()), values)
-        raise RowRefused(found.index, "not text in UTF-8") from None
+            return "{}", Form.ITSELF

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...domain.errors import SourceFailed
 from ...domain.limits import BATCH_ROWS
 from ...domain.ports import Progress
 from ...domain.tables import Observation
-from .observing import Observer
 from .prefetch import Prefetched
+
+if TYPE_CHECKING:
+    from .observing import Observer
 
 _BATCHES_AHEAD = 2
 

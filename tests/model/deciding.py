@@ -20,7 +20,7 @@ from dpone.domain.identity import operation_id
 from dpone.domain.ports import StreamAppend
 
 from .commands import command
-from .processes import Process, Clock, _Ids, _Ledger, _Platform, _Quiet, _Reader, _Source
+from .processes import Clock, Process, _Ids, _Ledger, _Platform, _Quiet, _Reader, _Source
 from .promises import expect
 from .scheduling import Crashed, Stepped
 from .world import SLOT, World
