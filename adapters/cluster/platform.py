@@ -25,7 +25,7 @@ from .bounds import Bounds
 from .failures import observation_failed, of_the_cluster
 from .session import Endpoint, ReplicaSession
 
-_GLANCES_APART = 0.01
+_GLANCES_APART = 0.02
 
 T = TypeVar("T")
 Work = Callable[[ReplicaSession], T]

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
 
+import pytest
+from clickhouse_driver.errors import ServerException
+
+from dpone.adapters.cluster import session
+from dpone.adapters.cluster.dialect import swap_statement
+from dpone.adapters.connections.connection import Connection
 from dpone.domain.errors import EngineFailed
 from dpone.domain.names import generation_of
-from dpone.domain.ports import SwapForm
+from dpone.domain.ports import Swap, SwapForm
+from tests.faults.relay import Cut, relay_to
 
 from .conftest import Target
 
 CANDIDATE_AND_TABLE = ["c", "t"]
 SWAPPED = ["pred", "t"]
+
+
+def sent_again(target: Target, swap: Swap) -> int:
+    """The statement once more, by nobody who looks whether it is done; the server's error."""
+    names = (swap.candidate, swap.arm, swap.table, swap.predecessor)
+    with pytest.raises(ServerException) as caught:
+        target.cluster.execute(swap_statement(swap.form, target.database, names, target.cluster.name))
+    return int(caught.value.code)
 
 
 def test_a_first_publication_leaves_the_new_table_alone(target: Target) -> None:
@@ -37,10 +55,31 @@ def test_a_swap_that_runs_again_changes_nothing(target: Target, form: SwapForm) 
     swap = target.swap(target.candidate(), form)
     target.platform.swap(swap)
     before = target.tables()
-    with pytest.raises(EngineFailed) as caught:
-        target.platform.swap(swap)
-    assert caught.value.engine_code == 60
+    assert sent_again(target, swap) == 60
     assert target.tables() == before
+
+
+@pytest.mark.parametrize("form", [SwapForm.RENAME, SwapForm.FIRST])
+def test_what_is_seen_on_every_replica_is_done_though_no_reply_comes(
+    target: Target, form: SwapForm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form is SwapForm.RENAME:
+        target.publish_first()
+    with relay_to(target.cluster.replicas[0].port) as relay:
+        opened: Callable[..., AbstractContextManager[Any]] = getattr(session, "opened")  # noqa: B009
+
+        def through_the_relay(connection: Connection, *rest: Any) -> AbstractContextManager[Any]:
+            there = connection.port == target.cluster.replicas[0].port
+            return opened(replace(connection, port=relay.port) if there else connection, *rest)
+
+        monkeypatch.setattr(session, "opened", through_the_relay)
+        for _ in ("create", "swap"):
+            relay.arm(Cut.SILENT, lambda request: b"ON CLUSTER" in request)
+        candidate = target.candidate()
+        new = target.tables()[0][candidate]
+        target.platform.swap(target.swap(candidate, form))
+        assert (relay.hits, relay.armed) == (2, 0)
+        assert [tables["t"] for tables in target.tables()] == [new, new]
 
 
 def test_a_swap_whose_candidate_was_fenced_off_leaves_the_live_table(target: Target) -> None:
@@ -95,8 +134,7 @@ def test_a_cut_between_the_last_two_steps_leaves_no_live_table_and_both_under_th
 def test_the_queue_reports_what_became_of_each_statement(target: Target) -> None:
     candidate = target.candidate()
     target.platform.swap(target.swap(candidate, SwapForm.FIRST))
-    with pytest.raises(EngineFailed):
-        target.platform.swap(target.swap(candidate, SwapForm.FIRST))
+    assert sent_again(target, target.swap(candidate, SwapForm.FIRST)) == 60
     told = target.platform.reported(candidate)
     assert set(told) == {"replica_1", "replica_2"}
     assert told["replica_2"].endswith("RENAME carried out, RENAME failed (60 UNKNOWN_TABLE)")
