@@ -56,13 +56,16 @@ def keeper_path(session: ReplicaSession, database: str, name: str) -> tuple[str,
     return (rows[0]["zookeeper_path"], rows[0]["replica_name"]) if rows else None
 
 
-def is_ready(session: ReplicaSession, database: str, name: str, path: str) -> bool:
-    """Whether the name stands for the table with this Keeper path, and the table takes writes."""
+def has_swapped(session: ReplicaSession, database: str, table: str, path: str, others: Sequence[str]) -> bool:
+    """Whether the table with this Keeper path stands under its target's name, and under none of the others any more.
+
+    A server renames by giving a table its new name, then taking the old one away.
+    """
+    names = ", ".join(map(literal, (table, *others)))
     rows = session.query(
-        "SELECT zookeeper_path, is_readonly FROM system.replicas "
-        f"WHERE database = {literal(database)} AND table = {literal(name)}"
+        f"SELECT table, zookeeper_path FROM system.replicas WHERE database = {literal(database)} AND table IN ({names})"
     )
-    return bool(rows) and rows[0] == {"zookeeper_path": path, "is_readonly": 0}
+    return rows == [{"table": table, "zookeeper_path": path}]
 
 
 def check_replicates(session: ReplicaSession, database: str, name: str) -> None:

@@ -126,8 +126,7 @@ class ReplicatedPlatform:
             raise ValueError("a table of a cluster is created under a name that carries its generation")
         path = statements.path_of(self._platform_id, generation)
         macro = statements.REPLICA_MACRO
-        create = partial(statements.create_table, database, name, definition, path, macro)
-        self._until_seen(create, lambda session: looking.is_ready(session, database, name, path))
+        self._everywhere(partial(statements.create_table, database, name, definition, path, macro))
         seen = self._on_all(lambda session: looking.keeper_path(session, database, name), self._bounds.look).all()
         for replica, found in seen.items():
             if found != (path, replica):
@@ -174,7 +173,7 @@ class ReplicatedPlatform:
             path = statements.path_of(self._platform_id, generation_of(swap.candidate) or "")
             self._until_seen(
                 partial(dialect.swap_statement, swap.form, swap.database, names),
-                lambda session: looking.is_ready(session, swap.database, swap.table, path),
+                lambda on: looking.has_swapped(on, swap.database, swap.table, path, (swap.candidate, swap.arm)),
             )
             return
         statement = dialect.swap_statement(swap.form, swap.database, names, None)
