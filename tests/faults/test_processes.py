@@ -68,7 +68,7 @@ def check_stopped(stopped: Ended) -> None:
 
 @pytest.mark.parametrize("mebibytes", [64, 400, 1200], ids=lambda size: f"{size} MiB")
 def test_a_worker_without_memory_is_no_observation(second: Sandbox, tmp_path: Path, mebibytes: int) -> None:
-    """One that is refused a thread in a bad moment hangs until its budget: then it was too slow, whatever made it so."""
+    """One that is refused a thread in a bad moment hangs until its budget: then it was too slow, whatever the cause."""
     stopped = starved(second, tmp_path / "starved", f"memory:{mebibytes}")
     if "within the budget" not in stopped.result["errors"][0]:
         check_stopped(stopped)
