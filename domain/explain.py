@@ -74,6 +74,8 @@ def holds_now(operation: Operation) -> str:
             return "The new table is live and proven; evidence is still owed."
         case "unknown":
             return "A swap was dispatched; whether it happened is not recorded yet."
+        case _ if operation.incarnation > 1:
+            return "Nothing was published since it was begun anew; the live table is untouched."
         case _:
             return "Nothing was published; the live table is untouched."
 

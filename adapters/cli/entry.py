@@ -131,6 +131,9 @@ def _defect(words: list[str], problem: Exception) -> int:
 def _usage_error(words: list[str], problem: click.ClickException) -> int:
     from .output import format_of, print_failure
 
+    if isinstance(problem, click.exceptions.NoArgsIsHelpError):  # its message is the whole help
+        click.echo(problem.format_message(), err=True)
+        return 2
     help_words = "dpone --help"
     if isinstance(problem, click.UsageError) and problem.ctx is not None:
         help_words = f"{problem.ctx.command_path} --help"

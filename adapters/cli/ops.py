@@ -75,11 +75,11 @@ def list_(ledger: str | None, output: str) -> int:
         print_failure("ops list", error, output)
         return error.exit_code
     items = [_item(one, ledger) for one in found]
-    leftovers = _leftovers(found)
+    leftovers, holds = _leftovers(found), _holds(found)
     if output == "json":
-        print_result("ops list", {"items": items, "leftovers": leftovers})
+        print_result("ops list", {"items": items, "leftovers": leftovers, "holds": holds})
     else:
-        _print_list(items, leftovers)
+        _print_list(items, leftovers, holds)
     return 0
 
 
@@ -127,12 +127,20 @@ def explain(operation: str, ledger: str | None, output: str) -> int:
         step = type(found.next).__name__
         print_result(
             "ops explain",
-            {**_item(found, ledger), "timeline": lines, "holds_now": now, "next_step": step, "next_sentence": coming},
+            {
+                **_item(found, ledger),
+                "holds": _holds([found]),
+                "timeline": lines,
+                "holds_now": now,
+                "next_step": step,
+                "next_sentence": coming,
+            },
         )
         return 0
     from .story import print_story
 
-    print_story(found.operation, found.events, [now, coming])
+    held = [_held(hold) for hold in _holds([found])]
+    print_story(found.operation, found.events, [now, coming, *held])
     return 0
 
 
@@ -194,7 +202,23 @@ def _leftovers(found: Sequence[Found]) -> list[dict[str, Any]]:
     ]
 
 
-def _print_list(items: Sequence[dict[str, Any]], leftovers: Sequence[dict[str, Any]]) -> None:
+def _holds(found: Sequence[Found]) -> list[dict[str, str]]:
+    """The targets whose new loads a person stopped, once each."""
+    slots = {str(one.slot.target): one.slot for one in found}
+    return [
+        {"target": target, "held_by": slot.held.name, "reason": slot.held.reason}
+        for target, slot in slots.items()
+        if slot.held is not None
+    ]
+
+
+def _held(hold: dict[str, str]) -> str:
+    return f"New loads of {hold['target']} are stopped by {printable(hold['held_by'])}: {printable(hold['reason'])}"
+
+
+def _print_list(
+    items: Sequence[dict[str, Any]], leftovers: Sequence[dict[str, Any]], holds: Sequence[dict[str, str]]
+) -> None:
     if not items:
         write("No operation yet.")
         return
@@ -215,6 +239,8 @@ def _print_list(items: Sequence[dict[str, Any]], leftovers: Sequence[dict[str, A
     for left in leftovers:
         reason = f"; deferred: {left['deferred']}" if left["deferred"] else ""
         write(f"  kept: {left['table']} ({left['role']}), dropped by the next attempt on its target{reason}")
+    for hold in holds:
+        write(f"  {_held(hold)}")
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

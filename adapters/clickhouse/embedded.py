@@ -303,7 +303,7 @@ def _busy(holder: folder.Holder, who: str) -> EngineBusy:
     return EngineBusy(
         ErrorCode.ENGINE_BUSY,
         f"The embedded engine's folder is in use by {who}.",
-        next="Repeat the same command.",
+        next="Wait for it, or end it if it hangs; then repeat the same command.",
         known=known,
     )
 

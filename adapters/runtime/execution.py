@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...domain.configuration import Process, semantic, semantic_digest
 from ...domain.errors import DponeError, ErrorCode
+from ...domain.explain import holds_now
 from ...domain.identity import OperationKey, identity_problem
+from ...domain.operation import State
 from ...domain.outcome import Asked, Done, document
 from ...domain.steps import Request
 from .attempt import Invocation, Reporter, Running
@@ -75,11 +77,16 @@ class Execution:
             DponeError(
                 ErrorCode.EVIDENCE_INCOMPLETE,
                 f"Stopped by {stop.signal_name}.",
-                safe="What was appended stays; a table that was being filled is never published.",
+                safe=self._safe_now(),
                 next="Repeat the same command.",
                 exit_code=stop.exit_code,
             )
         )
+
+    def _safe_now(self) -> str:
+        if self.running is None or self.running.operation.state is State.NEW:
+            return "Nothing was read or changed."
+        return f"{holds_now(self.running.operation)} What was recorded stays."
 
     def document(self, error: DponeError | None) -> dict[str, Any]:
         """The document for this ending."""

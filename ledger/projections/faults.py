@@ -28,6 +28,16 @@ def refused(problem: str) -> ProjectionFailed:
     )
 
 
+def not_installed(scheme: str, package: str) -> ProjectionFailed:
+    """An extra is missing here."""
+    return ProjectionFailed(
+        ErrorCode.REQUEST_INVALID,
+        f"A {scheme}:// projection needs {package}, which is not installed.",
+        safe="Nothing was changed.",
+        next="pip install 'dpone-replay[postgres]'",
+    )
+
+
 def unreachable(name: str) -> ProjectionFailed:
     """No server answers, or the file is out of reach."""
     return ProjectionFailed(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Final, Protocol
 
-from .faults import refused
+from .faults import not_installed, refused
 from .folding import RowChange
 from .tables import PROJECTION_FORMAT, ProjectedTable, Row
 
@@ -90,5 +90,11 @@ def open_target(url: str) -> ProjectionTarget:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in _TARGETS:
         raise refused("it is not one that this release can project to")
-    target: ProjectionTarget = import_module(f".{_TARGETS[scheme]}", __package__).open_url(rest)
+    try:
+        module = import_module(f".{_TARGETS[scheme]}", __package__)
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise not_installed(scheme, error.name) from None
+    target: ProjectionTarget = module.open_url(rest)
     return target

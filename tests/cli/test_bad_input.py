@@ -223,3 +223,11 @@ def test_a_defect_is_one_document_and_no_trace(
     assert "RuntimeError" in failed["result"]["errors"][0]
     assert "Traceback" not in err
     assert CANARY not in out + err
+
+
+@pytest.mark.parametrize("words", [[], ["ops"], ["ledger"]])
+def test_a_command_without_words_prints_its_help_as_it_is(sandbox: Sandbox, words: list[str]) -> None:
+    done = sandbox.dpone(*words)
+    assert done.code == 2
+    assert "\nCommands:\n" in done.err
+    assert "DPONE_" not in done.err.partition("\n")[0]

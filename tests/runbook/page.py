@@ -33,12 +33,12 @@ def linked() -> list[str]:
 
 
 def words(line: str, meant: Mapping[str, str]) -> list[str]:
-    """The command's words, with every word in capitals replaced by what is meant."""
+    """The command's words, with every word in capitals replaced by what is meant; a file's ending may follow it."""
     found = []
     for word in shlex.split(line):
-        if re.fullmatch(r"[A-Z]+(\.[A-Z]+)?", word):
-            assert word in meant, f"what {word} means is not said"
-            found.append(meant[word])
+        if named := re.fullmatch(r"([A-Z]+(?:\.[A-Z]+)?)(-[a-z]+)?", word):
+            assert named[1] in meant, f"what {word} means is not said"
+            found.append(meant[named[1]] + (named[2] or ""))
         else:
             found.append(word)
     return found

@@ -15,6 +15,10 @@ from ..recorded import recorded_key
 from .case import Case
 from .review import Answer, invalid
 
+_REOPENED = (
+    "Reopened: it holds the target now. The same command reads the source anew, unless a later run displaces it before."
+)
+
 
 def reopen(case: Case) -> Answer:
     """Reopen and claim the target, in one append. Reopened by the same decision already: nothing is appended.
@@ -31,7 +35,7 @@ def reopen(case: Case) -> Answer:
             except AppendConflict:
                 view.rebuild()
                 continue
-            return Answer(_result(case, view), ("Reopened. The same command now reads the source anew.",))
+            return Answer(_result(case, view), (_REOPENED,))
         raise AppendConflict
 
 

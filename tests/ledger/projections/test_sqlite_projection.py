@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -88,3 +89,12 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     with made as ledger, pytest.raises(ProjectionFailed, match="not an SQLite file"):
         Follower(ledger, open_target(sqlite_url(text))).rebuild()
     assert text.read_text() == "not a database " * 100
+
+
+def test_a_postgresql_projection_without_its_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name in [name for name in sys.modules if name.endswith("projections.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ProjectionFailed, match="needs psycopg") as failed:
+        open_target("postgresql://localhost/x")
+    assert failed.value.next == "pip install 'dpone-replay[postgres]'"
