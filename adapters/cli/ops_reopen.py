@@ -26,7 +26,8 @@ def reopen(
 ) -> int:
     """Let OPERATION, complete or retired, load anew: the same command then reads the source into a new generation.
 
-    The old history is kept.
+    The old history is kept. The operation holds the target from now on; a later run of the same dag and process that
+    comes first displaces it, as it would any unfinished one.
     """
 
     def work(settings: Settings) -> Answer:
