@@ -77,7 +77,7 @@ def list_(ledger: str | None, output: str) -> int:
     items = [_item(one, ledger) for one in found]
     leftovers, holds = _leftovers(found), _holds(found)
     if output == "json":
-        print_result("ops list", {"items": items, "leftovers": leftovers, "holds": holds})
+        print_result("ops list", {"items": items, "leftovers": leftovers, "held_targets": holds})
     else:
         _print_list(items, leftovers, holds)
     return 0
@@ -129,7 +129,7 @@ def explain(operation: str, ledger: str | None, output: str) -> int:
             "ops explain",
             {
                 **_item(found, ledger),
-                "holds": _holds([found]),
+                "held_targets": _holds([found]),
                 "timeline": lines,
                 "holds_now": now,
                 "next_step": step,

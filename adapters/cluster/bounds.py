@@ -11,10 +11,9 @@ class Bounds:
 
     ``connect`` bounds the greeting too, which a server that hangs does not give. ``look`` is long because an old server
     shows no tables while a rename waits for a running SELECT. ``glance`` bounds a look that may be done without.
-    ``everywhere`` is how long a server waits for all
-    replicas to carry out a statement of the cluster; a replica that is late carries it out later. ``insert`` and
-    ``scan`` bound a server's silence: one that works reports progress all the time. ``synchronise`` bounds the whole
-    wait for equal replicas.
+    ``everywhere`` is how long a server waits for all replicas to carry out a statement of the cluster; a replica
+    that is late carries it out later. ``insert`` and ``scan`` bound a server's silence: one that works reports progress
+    all the time. ``synchronise`` bounds the whole wait for equal replicas.
     """
 
     connect: float = 5.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from typing import TypeVar
 
 from ...domain.errors import EngineFailed, ErrorCode
@@ -325,7 +326,7 @@ class ReplicatedPlatform:
 
 
 def _import_filling() -> None:
-    from . import filling  # noqa: F401
+    import_module(".filling", __package__)
 
 
 def _database_engine(session: ReplicaSession, database: str) -> str:

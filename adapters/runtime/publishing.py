@@ -84,7 +84,8 @@ def settle_publication(running: Running) -> None:
         if settlement != before:
             before, since = settlement, clock.monotonic()
         elif clock.monotonic() - since > SETTLE_SECONDS:
-            break
+            running.check_not_superseded()
+            raise _stuck()
         match settlement:
             case Stop():
                 raise _stopped(running, settlement)
@@ -252,6 +253,17 @@ def _rename(running: Running, renames: Sequence[Rename]) -> None:
             running.ports.platform.rename(rename.replica, running.request.key.database, rename.old, rename.new)
         except EngineFailed:
             continue  # the next look tells what became of it
+
+
+def _stuck() -> DponeError:
+    """Only renames are tried again and again: every other step changes what is seen, or fails by itself."""
+    return DponeError(
+        ErrorCode.EVIDENCE_INCOMPLETE,
+        f"The swap was sent, and a replica has refused to rename a table for {SETTLE_SECONDS:.0f} seconds.",
+        safe="Both tables are in place; nothing was lost.",
+        next="Repeat the same command once every replica takes writes (on a cluster: reaches its Keeper).",
+        cause=ErrorCode.REPLICA_UNREACHABLE,
+    )
 
 
 def _stopped(running: Running, stop: Stop) -> DponeError:

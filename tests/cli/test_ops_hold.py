@@ -44,14 +44,14 @@ def test_a_held_target_takes_no_new_run_and_keeps_what_it_has(sandbox: Sandbox) 
     operation = operation_of(sandbox, "r1")
     assert operation is not None
     for words in (["list"], ["explain", str(operation.stream)]):
-        assert ops(sandbox, *words).result["holds"] == [
+        assert ops(sandbox, *words).result["held_targets"] == [
             {"target": str(operation.slot.target), "held_by": "Ada", "reason": "wrong data"}
         ]
         assert "are stopped by Ada: wrong data" in sandbox.dpone("ops", *words).out
 
     freed = ops(sandbox, "unhold", "db.rows", "--reviewed-by", "Grace", "--reason", "corrected")
     assert (freed.code, freed.result["held"]) == (0, False)
-    assert ops(sandbox, "list").result["holds"] == []
+    assert ops(sandbox, "list").result["held_targets"] == []
     assert sandbox.run("r2").code == 0
     assert engine_rows(sandbox.engine) == rows_of(2)
     assert ledger_findings(sandbox) == []

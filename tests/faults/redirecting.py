@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpone.adapters.cluster import session
+from dpone.adapters.connections.clickhouse import opened
 from dpone.adapters.connections.connection import Connection
 
 
@@ -18,12 +19,16 @@ def ports_of(text: str) -> dict[int, int]:
     return {int(before): int(after) for before, _, after in (pair.partition(":") for pair in text.split(","))}
 
 
-def redirect(ports: Mapping[int, int]) -> None:
-    """From now on this process reaches the replicas through relays; what they are called stays the same."""
-    opened: Callable[..., AbstractContextManager[Any]] = getattr(session, "opened")  # noqa: B009
+def through_relays(ports: Mapping[int, int]) -> Callable[..., AbstractContextManager[Any]]:
+    """What opens a connection, by the relay of its port; what the server is called stays the same."""
 
     def through_a_relay(connection: Connection, *rest: Any) -> AbstractContextManager[Any]:
         port = connection.port
         return opened(connection if port is None else replace(connection, port=ports.get(port, port)), *rest)
 
-    setattr(session, "opened", through_a_relay)  # noqa: B010
+    return through_a_relay
+
+
+def redirect(ports: Mapping[int, int]) -> None:
+    """From now on this process reaches the replicas through relays."""
+    setattr(session, "opened", through_relays(ports))  # noqa: B010

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from dpone.domain import events as e
-from dpone.domain.errors import ErrorCode
+from dpone.domain.errors import DponeError, ErrorCode
 from dpone.domain.operation import State
 
 from .commands import KEYS
@@ -116,6 +116,8 @@ class TestPublication:
             run.advance()
             refused += 1
         assert code(run) is ErrorCode.EVIDENCE_INCOMPLETE
+        assert isinstance(run.stepped.error, DponeError)
+        assert run.stepped.error.cause is ErrorCode.REPLICA_UNREACHABLE
         assert 3 <= refused <= 6
         scene.world.faults.clear()
         again = scene.start()

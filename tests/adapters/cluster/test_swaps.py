@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import Any
-
 import pytest
 from clickhouse_driver.errors import ServerException
 
 from dpone.adapters.cluster import session
 from dpone.adapters.cluster.dialect import swap_statement
-from dpone.adapters.connections.connection import Connection
 from dpone.domain.errors import EngineFailed
 from dpone.domain.names import generation_of
 from dpone.domain.ports import Swap, SwapForm
+from tests.faults.redirecting import through_relays
 from tests.faults.relay import Cut, relay_to
 
 from .conftest import Target
@@ -66,13 +61,7 @@ def test_what_is_seen_on_every_replica_is_done_though_no_reply_comes(
     if form is SwapForm.RENAME:
         target.publish_first()
     with relay_to(target.cluster.replicas[0].port) as relay:
-        opened: Callable[..., AbstractContextManager[Any]] = getattr(session, "opened")  # noqa: B009
-
-        def through_the_relay(connection: Connection, *rest: Any) -> AbstractContextManager[Any]:
-            there = connection.port == target.cluster.replicas[0].port
-            return opened(replace(connection, port=relay.port) if there else connection, *rest)
-
-        monkeypatch.setattr(session, "opened", through_the_relay)
+        monkeypatch.setattr(session, "opened", through_relays({target.cluster.replicas[0].port: relay.port}))
         candidate = target.candidate()
         new = target.tables()[0][candidate]
         relay.arm(Cut.SILENT, lambda request: b"ON CLUSTER" in request)
