@@ -255,4 +255,6 @@ def test_ledger_lost(night: Night) -> None:
     night.sandbox.ledger.unlink()
     night.seen("DPONE_LEDGER_CORRUPT")
     night.follow("ledger-lost", BACKUP=kept)
-    assert night.state() is State.COMPLETE
+    found = operation_of(night.sandbox, "r2")
+    assert found is not None
+    assert (found.operation.state, found.operation.attempt) == (State.COMPLETE, 1), "the killed attempt came back"
