@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,8 +57,13 @@ class EmbeddedPlatform:
         return (REPLICA,)
 
     def prepare(self, database: str) -> None:
-        """Begin importing the engine in its thread. Call once no relative path is going to be used any more."""
+        """Begin importing the engine in its thread, and what makes batches of rows in another.
+
+        Call once no relative path is going to be used any more.
+        """
         self._thread.ahead(engine_session.load)
+        with suppress(RuntimeError):  # no thread is to be had: it is imported when the first row comes
+            threading.Thread(target=_import_computing, name="dpone-ahead", daemon=True).start()
 
     def acquire(self) -> None:
         """Take the folder's lock, waiting for its holder within the bound. Raises EngineBusy, EngineFailed."""
@@ -266,6 +274,11 @@ class EmbeddedPlatform:
         except EngineFailed as error:
             return _exchange_answer(error)
         return None
+
+
+def _import_computing() -> None:
+    with suppress(ImportError):  # whoever needs it says so
+        import_module("pyarrow.compute")
 
 
 def _exchange_answer(error: EngineFailed) -> str | None:

@@ -44,6 +44,7 @@ def _observe(request: ReadRequest) -> Reply:
         left = deadline - time.monotonic()
         if left <= 0:
             return Reply(request.nonce, Outcome.TOO_SLOW)
+        session.query("SYSTEM STOP MERGES")  # an opened folder begins to merge: not this process's to do
         session.query(_limits(left))
         return _scan(session, request)
     except observation_sql.ReplyMalformed:

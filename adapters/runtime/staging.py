@@ -134,7 +134,6 @@ def _observed(running: Running, *, by_reader: bool) -> tuple[Observation, str, i
         observation = running.ports.platform.observe(database, generation.candidate, columns, metrics)
         return observation, running.replicas[0], 0
     plan = ReadPlan(database, generation.candidate, running.identities(), columns, metrics)
-    running.warm_reader(2)  # the second one starts while the first one scans: it will observe the target
     running.ports.platform.release()
     try:
         result = running.ports.reader.observe(plan)
@@ -227,14 +226,16 @@ def _load(running: Running, process: Process) -> tuple[Observation, dict[str, st
     generation, platform = running.generation, running.ports.platform
     columns = generation.definition.columns
     with running.ports.source.read(columns, source_metrics(process), running.report.rows) as reading:
-        platform.fill(running.request.key.database, generation.candidate, columns, _counted(running, reading))
+        platform.fill(running.request.key.database, generation.candidate, columns, _counted(running, reading, process))
         return reading.observation, dict(reading.fingerprint)
 
 
-def _counted(running: Running, reading: SourceReading) -> Iterator[RecordBatch]:
+def _counted(running: Running, reading: SourceReading, process: Process) -> Iterator[RecordBatch]:
     for batch in reading:
         running.counters.extracted_rows += batch.num_rows
         yield batch
+    if process.owes_target:
+        running.warm_reader(2)  # the target's reader starts while the last rows are written, not beside a scan
 
 
 def _wants_hash(process: Process) -> bool:
