@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from ...domain.tables import (
     TableIdentity,
     TargetRef,
 )
+from ..ahead import Ahead
 from . import definitions, engine_errors, engine_session, filling, folder, identity, inspection, observation_sql
 from .engine_thread import EngineThread
 from .quoting import literal, table_name
@@ -63,7 +63,7 @@ class EmbeddedPlatform:
         """
         self._thread.ahead(engine_session.load)
         with suppress(RuntimeError):  # no thread is to be had: it is imported when the first row comes
-            threading.Thread(target=_import_computing, name="dpone-ahead", daemon=True).start()
+            Ahead(_import_computing)
 
     def acquire(self) -> None:
         """Take the folder's lock, waiting for its holder within the bound. Raises EngineBusy, EngineFailed."""
@@ -277,8 +277,7 @@ class EmbeddedPlatform:
 
 
 def _import_computing() -> None:
-    with suppress(ImportError):  # whoever needs it says so
-        import_module("pyarrow.compute")
+    import_module("pyarrow.compute")  # where it is missing, whoever needs it says so
 
 
 def _exchange_answer(error: EngineFailed) -> str | None:

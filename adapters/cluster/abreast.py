@@ -1,4 +1,4 @@
-"""Several replicas at once: one thread each, and an answer or a failure for every one of them; or work begun early."""
+"""Several replicas at once: one thread each, and an answer or a failure for every one of them."""
 
 from __future__ import annotations
 
@@ -55,32 +55,3 @@ def abreast(work: Mapping[str, Callable[[], T]]) -> Answers[T]:
         {replica: given[replica] for replica in work if replica in given},
         {replica: failed[replica] for replica in work if replica in failed},
     )
-
-
-class Ahead(Generic[T]):
-    """One piece of work, begun before its result is asked for, in a daemon thread; it bounds its own waits."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._given: list[T] = []
-        self._broken: list[BaseException] = []
-        self._thread = threading.Thread(target=self._run, name="dpone-ahead", daemon=True)
-        self._thread.start()
-
-    def ended(self, seconds: float) -> bool:
-        """Wait so long at most; whether there is a result now."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def result(self) -> T:
-        """Wait for it. Raises what the work raised."""
-        self._thread.join()
-        for error in self._broken:
-            raise error
-        return self._given[0]
-
-    def _run(self) -> None:
-        try:
-            self._given.append(self._work())
-        except BaseException as error:
-            self._broken.append(error)

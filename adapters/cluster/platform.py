@@ -16,12 +16,13 @@ from ...domain.errors import EngineFailed, ErrorCode
 from ...domain.names import generation_of
 from ...domain.ports import RecordBatch, Swap, SwapForm
 from ...domain.tables import Column, Metrics, Observation, ReplicaLook, TableDefinition, TableIdentity, TargetRef
+from ..ahead import Ahead
 from ..clickhouse import observation_sql
 from ..clickhouse.definitions import definition_refusals
 from ..clickhouse.quoting import literal, table_name
 from ..connections.connection import Connection
 from . import agreement, dialect, inspection, looking, probing, rebuilding, reports, statements
-from .abreast import Ahead, Answers, abreast
+from .abreast import Answers, abreast
 from .bounds import Bounds
 from .failures import observation_failed, of_the_cluster
 from .session import Endpoint, ReplicaSession

@@ -114,7 +114,7 @@ def settle_publication(running: Running) -> None:
     raise DponeError(
         ErrorCode.EVIDENCE_INCOMPLETE,
         "The swap was sent and its outcome could not be brought to a proof.",
-        safe="Both tables are in place; nothing was lost.",
+        safe="No row of the live table or of the new one was lost.",
         next="Repeat the same command.",
         cause=ErrorCode.PUBLICATION_UNKNOWN,
     )
@@ -260,7 +260,7 @@ def _stuck() -> DponeError:
     return DponeError(
         ErrorCode.EVIDENCE_INCOMPLETE,
         f"The swap was sent, and a replica has refused to rename a table for {SETTLE_SECONDS:.0f} seconds.",
-        safe="Both tables are in place; nothing was lost.",
+        safe="No row of the live table or of the new one was lost.",
         next="Repeat the same command once every replica takes writes (on a cluster: reaches its Keeper).",
         cause=ErrorCode.REPLICA_UNREACHABLE,
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from dpone.adapters.cluster import session
 from dpone.adapters.connections.clickhouse import opened
@@ -31,4 +32,4 @@ def through_relays(ports: Mapping[int, int]) -> Callable[..., AbstractContextMan
 
 def redirect(ports: Mapping[int, int]) -> None:
     """From now on this process reaches the replicas through relays."""
-    setattr(session, "opened", through_relays(ports))  # noqa: B010
+    patch.object(session, "opened", through_relays(ports)).start()

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from dpone.adapters.cluster.abreast import Ahead, abreast
+from dpone.adapters.cluster.abreast import abreast
 from dpone.domain.errors import EngineFailed, ErrorCode
 
 
@@ -43,17 +43,3 @@ def test_a_failure_takes_no_answer_away_and_the_first_one_is_raised() -> None:
 def test_a_defect_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         abreast({"a": lambda: 1 // 0, "b": lambda: 2})
-
-
-def test_work_ahead_is_begun_at_once_and_its_result_or_its_failure_comes_when_asked_for() -> None:
-    begun = threading.Event()
-
-    def work() -> str:
-        begun.set()
-        return "x"
-
-    ahead = Ahead(work)
-    assert begun.wait(5)
-    assert ahead.result() == "x"
-    with pytest.raises(EngineFailed, match="after 0"):
-        Ahead(partial(fails, 0)).result()

@@ -74,6 +74,29 @@ def test_zero_rows_are_a_result(folder: Path) -> None:
     assert result.observation == Observation(0, {"t`ext": 0}, {"n": 0, "t`ext": 0}, "v1:0:0")
 
 
+def test_a_worker_merges_nothing(tmp_path: Path) -> None:
+    """An opened folder begins to merge its parts: these are large enough for that to outlast its being stopped."""
+    place, column = tmp_path / "engine", Column("n", "Int64")
+    platform = EmbeddedPlatform(place)
+    platform.create("db", "parts", TableDefinition((column,)))
+    platform._run("stopping", "SYSTEM STOP MERGES")
+    for part in range(8):
+        platform._run("filling", f"INSERT INTO db.parts SELECT intHash64(number + {part}) FROM numbers(500000)")
+    identity = platform.look(TargetRef("", "db", "parts"))[0].tables["parts"]
+    platform.release()
+
+    before = _parts(place)
+    metrics = Metrics((), ("n",), typed_hash=True)
+    plan = ReadPlan("db", "parts", {"embedded": identity}, (column,), metrics)
+    assert ProcessReader(place).observe(plan).observation.row_count == 4_000_000
+    assert (len(before), _parts(place)) == (8, before)
+
+
+def _parts(place: Path) -> set[str]:
+    """Finished parts, and those that a merge left unfinished."""
+    return {found.parent.name for found in place.glob("store/*/*/*all_*/*")}
+
+
 def test_a_warmed_worker_idles_for_free_and_holds_nothing(folder: Path, plan: ReadPlan) -> None:
     reader = ProcessReader(folder, budget=2)
     reader.warm()
