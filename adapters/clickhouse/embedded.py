@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +19,6 @@ from ...domain.tables import (
     TableIdentity,
     TargetRef,
 )
-from ..ahead import Ahead
 from . import definitions, engine_errors, engine_session, filling, folder, identity, inspection, observation_sql
 from .engine_thread import EngineThread
 from .quoting import literal, table_name
@@ -57,13 +54,12 @@ class EmbeddedPlatform:
         return (REPLICA,)
 
     def prepare(self, database: str) -> None:
-        """Begin importing the engine in its thread, and what makes batches of rows in another.
+        """Begin importing the engine in its thread. Call once no relative path is going to be used any more.
 
-        Call once no relative path is going to be used any more.
+        The engine alone: with ``pyarrow.compute`` imported in a second thread, ``isinstance(a tuple, Mapping)`` was
+        seen to be true in the first one (CPython 3.11; that module defines mappings of its own).
         """
         self._thread.ahead(engine_session.load)
-        with suppress(RuntimeError):  # no thread is to be had: it is imported when the first row comes
-            Ahead(_import_computing)
 
     def acquire(self) -> None:
         """Take the folder's lock, waiting for its holder within the bound. Raises EngineBusy, EngineFailed."""
@@ -274,10 +270,6 @@ class EmbeddedPlatform:
         except EngineFailed as error:
             return _exchange_answer(error)
         return None
-
-
-def _import_computing() -> None:
-    import_module("pyarrow.compute")  # where it is missing, whoever needs it says so
 
 
 def _exchange_answer(error: EngineFailed) -> str | None:
