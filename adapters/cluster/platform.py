@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib import import_module
 from typing import TypeVar
 
 from ...domain.errors import EngineFailed, ErrorCode
@@ -64,14 +63,13 @@ class ReplicatedPlatform:
         return tuple(self._endpoints)
 
     def prepare(self, database: str) -> None:
-        """Begin to probe the swap there, which the servers' queue takes a tenth of a second for, and to import what
-        filling takes: another tenth, while this process waits for servers.
+        """Begin to probe the swap there, which the servers' queue takes a tenth of a second for.
 
-        Where nobody asks for the answer, the probe still ends within the bound of a statement of the cluster.
+        Where nobody asks for the answer, the probe still ends within the bound of a statement of the cluster. What
+        filling takes is not imported in a thread beside it: see the embedded platform.
         """
-        with suppress(RuntimeError):  # no thread is to be had: both are done when they are asked for
+        with suppress(RuntimeError):  # no thread is to be had: it is probed when the answer is asked for
             self._ahead = (database, Ahead(partial(self._swap_refusal, database)))
-            Ahead(_import_filling)
 
     def acquire(self) -> None:
         """Nothing is held: the ledger's slot keeps others out."""
@@ -324,10 +322,6 @@ class ReplicatedPlatform:
             {replica: partial(count, replica) for replica in names},
             self._bounds.synchronise,
         )
-
-
-def _import_filling() -> None:
-    import_module(".filling", __package__)
 
 
 def _database_engine(session: ReplicaSession, database: str) -> str:
