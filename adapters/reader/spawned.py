@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from .channel import Remaining, read_to_end, wait_exited, write_all
+from .channel import Expired, Remaining, read_to_end, wait_exited, write_all
 
 _READY_BYTES = 8
 _TERM_SECONDS_MAX = 0.5
@@ -80,9 +80,11 @@ class SpawnedWorker:
         return read_to_end(self._reply, bytes_max, remaining)
 
     def ends_cleanly(self, remaining: Remaining) -> bool:
-        """Whether the process ends in time and with 0."""
-        if self._process is None or not wait_exited(self._process.pid, remaining):
+        """Whether the process ends with 0. Raises Expired."""
+        if self._process is None:
             return False
+        if not wait_exited(self._process.pid, remaining):
+            raise Expired
         _signal_group(
             self._process.pid, signal.SIGKILL
         )  # its number is still taken by the unreaped worker; strays end with it

@@ -70,10 +70,13 @@ def _open(path: Path, deadline: float) -> Any:
 
 
 def _limits(seconds: float) -> str:
-    """Limits that throw. readonly comes last: 2 forbids every write and still takes the statements' own settings."""
+    """Limits that throw; a time of 0 would be none.
+
+    readonly comes last: 2 forbids every write and still takes the statements' own settings.
+    """
     return (
         "SET max_query_size = 16777216, max_ast_elements = 1000000, max_expanded_ast_elements = 1000000, "
-        f"max_execution_time = {seconds:.3f}, timeout_overflow_mode = 'throw', "
+        f"max_execution_time = {max(seconds, 0.001):.3f}, timeout_overflow_mode = 'throw', "
         "max_result_rows = 10000, result_overflow_mode = 'throw', readonly = 2"
     )
 

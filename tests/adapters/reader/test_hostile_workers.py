@@ -114,6 +114,7 @@ def test_the_budget_ends_what_does_not_end(reader_of: ReaderOf, tmp_path: Path, 
         reader.observe(PLAN)
     assert time.monotonic() - started < 2.5
     assert caught.value.reaped is True
+    assert caught.value.fits is (script == NEVER_ENDING["never ready"])  # what had its plan would be as late again
     while left := _left_behind(tmp_path):  # SIGKILL was sent to the whole group; children go a moment later
         assert time.monotonic() - started < 4, left
 

@@ -157,7 +157,7 @@ def test_a_scan_that_does_not_fit_is_told_apart(folder: Path) -> None:
     reader = _started_quickly(folder, budget=1.2)
     with pytest.raises(ReaderFailed) as caught:
         reader.observe(plan)
-    assert (caught.value.reaped, caught.value.fits) == (True, False)
+    assert (caught.value.reaped, caught.value.fits) == (True, False), str(caught.value)
     again = EmbeddedPlatform(folder, wait_seconds=0)
     again.acquire()  # the folder is free at once
     again.release()
