@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import unneeded
+from .. import engine_memory, unneeded
 from . import early
 
 
@@ -10,6 +10,7 @@ def main() -> None:
     """Run ``dpone`` and leave the process with its exit code."""
     early.note_signals()
     unneeded.keep_out()
+    engine_memory.give_back_soon()
     from .entry import main as run
 
     run()

@@ -21,6 +21,11 @@ def check_schema(schema: Any, columns: Sequence[Column]) -> None:
             raise _refused(f"Column {column.name} of type {column.type} was handed over as Arrow {field.type}.")
 
 
+def another_schema() -> EngineFailed:
+    """The error for a batch whose Arrow types are not those of the batches before it: one stream carries one schema."""
+    return _refused("A batch of rows has other Arrow types than the batches before it.")
+
+
 def check_nulls(batch: Any, columns: Sequence[Column]) -> None:
     """Raises EngineFailed for a NULL in a column that cannot hold one (the engine would store a default)."""
     for array, column in zip(batch.columns, columns, strict=True):

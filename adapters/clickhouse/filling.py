@@ -1,11 +1,12 @@
-"""Streaming Arrow batches into one table: the caller produces and serialises, the engine's thread inserts.
+"""Streaming Arrow batches into one table: the caller produces, the engine's thread serialises and inserts.
 
-Memory stays flat whatever the number of rows: one parsing thread, at most a few batches in flight, and parts cut by
-bytes before the engine would gather a million rows for each.
+Memory stays flat whatever the number of rows: one parsing thread, two that write parts, at most a few batches in
+flight, and parts cut by bytes before the engine would gather a million rows for each.
 """
 
 from __future__ import annotations
 
+import io
 import queue
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 
 from ...domain.errors import EngineFailed, ErrorCode
 from ...domain.tables import Column
-from .arrow_types import check_nulls, check_schema
+from .arrow_types import another_schema, check_nulls, check_schema
 from .engine_errors import RAISED, engine_failed
 from .engine_session import ask
 from .engine_thread import EngineThread, Job
@@ -23,14 +24,14 @@ from .quoting import identifier, settings_clause, table_name
 
 _IN_FLIGHT_BATCHES = 2
 _CANCEL_SECONDS = 2.0
+_APPENDED_BYTES = 4 * 1024 * 1024  # a batch or so: each append waits for the engine to take it over
 _DOING = "inserting rows into the candidate"
-_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's IPC stream format: continuation, length zero
 _SETTINGS: dict[str, int | str] = {
     "async_insert": 0,
     "insert_deduplicate": 0,
     "optimize_on_insert": 0,
-    "max_threads": 1,
-    "max_insert_threads": 1,
+    "max_threads": 2,
+    "max_insert_threads": 2,
     "input_format_parallel_parsing": 0,
     "min_insert_block_size_rows": 1_048_576,
     "min_insert_block_size_bytes": 64 * 1024 * 1024,
@@ -67,16 +68,14 @@ def fill(
             check_nulls(batch, columns)
             if job is None:
                 check_schema(batch.schema, columns)
-                job = thread.start(lambda: feed.insert(session, statement))
                 schema = batch.schema
-                feed.put(schema.serialize().to_pybytes(), job)
+                job = thread.start(lambda: feed.insert(session, statement, schema))
             elif not batch.schema.equals(schema):
-                check_schema(batch.schema, columns)
+                raise another_schema()
             rows += batch.num_rows
-            feed.put(batch.serialize().to_pybytes(), job)
+            feed.put(batch, job)
         if job is None:
             return 0
-        feed.put(_END_OF_STREAM, job)
         feed.put(None, job)
         job.done.wait()
     except BaseException:
@@ -122,17 +121,17 @@ class _Feed:
     """The bounded way from the producer to the engine's thread."""
 
     def __init__(self) -> None:
-        self._chunks: queue.Queue[bytes | None] = queue.Queue(_IN_FLIGHT_BATCHES)
+        self._batches: queue.Queue[Any] = queue.Queue(_IN_FLIGHT_BATCHES)
         self._cancelled = threading.Event()
 
-    def put(self, chunk: bytes | None, job: Job[int]) -> None:
+    def put(self, batch: Any, job: Job[int]) -> None:
         """Wait for room. Raises EngineFailed when the insert has ended meanwhile."""
         while True:
             if job.done.is_set():
                 _written(job)
                 raise EngineFailed(ErrorCode.INTERNAL, "The insert ended early.", next="Repeat the same command.")
             try:
-                self._chunks.put(chunk, timeout=0.1)
+                self._batches.put(batch, timeout=0.1)
                 return
             except queue.Full:
                 continue
@@ -143,23 +142,46 @@ class _Feed:
         deadline = time.monotonic() + _CANCEL_SECONDS
         while not job.done.is_set() and time.monotonic() < deadline:
             try:
-                self._chunks.put_nowait(None)
+                self._batches.put_nowait(None)
             except queue.Full:
                 self._discard()
             job.done.wait(0.01)
 
-    def insert(self, session: Any, statement: str) -> int:
+    def insert(self, session: Any, statement: str, schema: Any) -> int:
         """Runs in the engine's thread until None comes."""
+        import pyarrow as pa
+
         with session.send_insert(statement, "ArrowStream") as stream:
-            while (chunk := self._chunks.get()) is not None and not self._cancelled.is_set():
-                stream.append(chunk)
-            return 0 if self._cancelled.is_set() else int(stream.finish().rows_written)
+            sink = io.BufferedWriter(_Appending(stream), _APPENDED_BYTES)
+            writer = pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema)
+            while (batch := self._batches.get()) is not None and not self._cancelled.is_set():
+                writer.write_batch(batch)
+            if self._cancelled.is_set():
+                return 0
+            writer.close()
+            sink.flush()
+            return int(stream.finish().rows_written)
 
     def _discard(self) -> None:
         try:
-            self._chunks.get_nowait()
+            self._batches.get_nowait()
         except queue.Empty:
             return
+
+
+class _Appending(io.RawIOBase):
+    """A file whose every write goes into the engine's insert; an error of the engine comes out of it unchanged."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.append(bytes(data))
+        return len(data)
 
 
 def _written(job: Job[int]) -> int:

@@ -13,6 +13,9 @@ Remaining = Callable[[], float]
 """Seconds left of a budget; zero or less: none."""
 
 
+_PAUSE_SECONDS_MAX = 0.002  # a worker takes some 30 ms to end, and a load waits for it
+
+
 class Expired(Exception):
     """The budget ran out while waiting."""
 
@@ -49,7 +52,7 @@ def wait_exited(pid: int, remaining: Remaining) -> bool:
         if left <= 0:
             return False
         time.sleep(min(pause, left))
-        pause = min(pause * 2, 0.02)
+        pause = min(pause * 2, _PAUSE_SECONDS_MAX)
     return True
 
 

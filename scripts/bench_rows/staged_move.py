@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpone.adapters import unneeded
+from dpone.adapters import engine_memory, unneeded
 from dpone.adapters.clickhouse.embedded import EmbeddedPlatform
 from dpone.adapters.manifest.load import load_manifest
 from dpone.adapters.runtime.compose import source_of
@@ -28,6 +28,7 @@ from dpone.domain.tables import Column, TableDefinition
 def main(manifest: Path, folder: Path | None) -> None:
     """Do it once."""
     unneeded.keep_out()  # as the installed program does
+    engine_memory.give_back_soon()
     (process,) = load_manifest(manifest).processes
     source = source_of(process, settings_from(os.environ, None))
     columns = source.describe()

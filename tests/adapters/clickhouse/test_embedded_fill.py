@@ -84,6 +84,13 @@ def test_arrow_types_that_the_engine_would_cast_are_refused(target: EmbeddedPlat
     assert target.row_count("db", "t") == {"embedded": 0}
 
 
+def test_a_batch_of_other_types_than_the_first_is_refused(target: EmbeddedPlatform) -> None:
+    other = _batch(3).cast(pa.schema([("a", pa.int64()), ("b", pa.large_string())]))
+    with pytest.raises(EngineFailed, match="than the batches before"):
+        target.fill("db", "t", COLUMNS, [_batch(3), other])
+    assert target.row_count("db", "t") == {"embedded": 0}
+
+
 def test_a_null_does_not_become_a_default(target: EmbeddedPlatform) -> None:
     batch = pa.record_batch([pa.array([1, None]), pa.array(["x", None])], ["a", "b"])
     with pytest.raises(EngineFailed) as caught:
