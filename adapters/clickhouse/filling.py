@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...domain.errors import EngineFailed, ErrorCode
@@ -69,7 +70,7 @@ def fill(
             if job is None:
                 check_schema(batch.schema, columns)
                 schema = batch.schema
-                job = thread.start(lambda: feed.insert(session, statement, schema))
+                job = thread.start(partial(feed.insert, session, statement, schema))
             elif not batch.schema.equals(schema):
                 raise another_schema()
             rows += batch.num_rows
