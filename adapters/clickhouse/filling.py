@@ -21,7 +21,7 @@ from .arrow_types import another_schema, check_nulls, check_schema
 from .engine_errors import RAISED, engine_failed
 from .engine_session import ask
 from .engine_thread import EngineThread, Job
-from .quoting import identifier, settings_clause, table_name
+from .quoting import identifier, literal, settings_clause, table_name
 
 _IN_FLIGHT_BATCHES = 2
 _CANCEL_SECONDS = 2.0
@@ -31,8 +31,6 @@ _SETTINGS: dict[str, int | str] = {
     "async_insert": 0,
     "insert_deduplicate": 0,
     "optimize_on_insert": 0,
-    "max_threads": 2,
-    "max_insert_threads": 2,
     "input_format_parallel_parsing": 0,
     "min_insert_block_size_rows": 1_048_576,
     "min_insert_block_size_bytes": 64 * 1024 * 1024,
@@ -43,6 +41,8 @@ _SETTINGS: dict[str, int | str] = {
     "input_format_arrow_case_insensitive_column_matching": 0,
     "date_time_overflow_behavior": "throw",
 }
+_WRITERS = 2
+_REGARDLESS_OF_ORDER = "MergeTree"  # of others, which row outlives its key can depend on the order of parts
 
 
 def fill(
@@ -59,9 +59,11 @@ def fill(
     engine reports success and the rows are not there: it loses errors of a streamed insert's own thread (full disk).
     """
     names = ", ".join(identifier(column.name) for column in columns)
-    statement = f"INSERT INTO {table_name(database, name)} ({names}){settings_clause(_SETTINGS)}"
     feed = _Feed()
     before = thread.call(lambda: _state(session, database, name))
+    writers = _WRITERS if before.engine == _REGARDLESS_OF_ORDER else 1
+    settings = settings_clause({**_SETTINGS, "max_threads": writers, "max_insert_threads": writers})
+    statement = f"INSERT INTO {table_name(database, name)} ({names}){settings}"
     job: Job[int] | None = None
     rows = 0
     try:
@@ -96,8 +98,9 @@ def fill(
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the engine says of itself: the table's rows, and every kind of error it has counted so far."""
+    """What the engine says of itself: the table's engine and rows, and every kind of error it has counted so far."""
 
+    engine: str
     rows: int
     errors: dict[int, tuple[int, str]]
 
@@ -111,11 +114,13 @@ class _State:
 def _state(session: Any, database: str, name: str) -> _State:
     try:
         (counted,) = ask(session, f"SELECT count() AS rows FROM {table_name(database, name)}")
+        named = f"database = {literal(database)} AND name = {literal(name)}"
+        (table,) = ask(session, f"SELECT engine FROM system.tables WHERE {named}")
         kinds = ask(session, "SELECT code, value, name, last_error_message AS said FROM system.errors WHERE NOT remote")
     except RAISED as error:
         raise engine_failed(error, _DOING) from None
     errors = {kind["code"]: (kind["value"], f"Code: {kind['code']}. {kind['said']} ({kind['name']})") for kind in kinds}
-    return _State(counted["rows"], errors)
+    return _State(table["engine"], counted["rows"], errors)
 
 
 class _Feed:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpone.adapters.clickhouse import EmbeddedPlatform
+from dpone.adapters.clickhouse import EmbeddedPlatform, filling
 from dpone.domain.errors import EngineFailed, ErrorCode
 from dpone.domain.tables import Column, TableDefinition
 
@@ -82,6 +82,19 @@ def test_arrow_types_that_the_engine_would_cast_are_refused(target: EmbeddedPlat
     with pytest.raises(EngineFailed, match=words):
         target.fill("db", "t", COLUMNS, [batch])
     assert target.row_count("db", "t") == {"embedded": 0}
+
+
+def test_where_the_order_of_parts_matters_it_is_that_of_the_rows(
+    platform: EmbeddedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replacing engine keeps, of rows with one key, that of the latest part."""
+    monkeypatch.setitem(filling._SETTINGS, "min_insert_block_size_rows", 5000)
+    platform.create("db", "r", TableDefinition(COLUMNS, "ReplacingMergeTree", order_by=("a",)))
+    platform._run("stopping", "SYSTEM STOP MERGES")
+    platform.fill("db", "r", COLUMNS, [_batch(5000, start) for start in range(0, 500_000, 5000)])
+    statement = "SELECT min(a) AS first FROM db.r GROUP BY _part ORDER BY toUInt32(splitByChar('_', _part)[-3])"
+    parts = platform._asking("looking", lambda query: [int(row["first"]) for row in query(statement)])
+    assert parts == list(range(0, 500_000, 5000))
 
 
 def test_a_batch_of_other_types_than_the_first_is_refused(target: EmbeddedPlatform) -> None:
