@@ -2,7 +2,8 @@
 
 A load fills block after block, and what the engine keeps of those it has written comes on top of those that it is
 filling: over five seconds, that is a quarter of a load's peak. Its allocator (jemalloc) reads this once, when the
-engine's library is loaded. Only the installed program does this; a program that uses the product decides for itself.
+engine's library is loaded. The processes that are the product's own do this; a program that uses the product decides
+for itself.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .. import engine_memory, unneeded
 from ..cli import early
 from ..cli.interrupts import interruptible
 from ..connections.connection import Connection
@@ -33,6 +34,8 @@ def main(words: Sequence[str], composer: Composer | None = None) -> None:
     channel, parent = (int(word) for word in words)
     die_with(parent)
     early.note_signals()
+    unneeded.keep_out()
+    engine_memory.give_back_soon()
     with socket.socket(fileno=channel) as connected:
         try:
             code = _answer(connected, composer)

@@ -28,7 +28,17 @@ KILL_SECONDS: Final = 1.0
 LINE_BYTES_MAX: Final = 4 * 1024
 LINES_MAX: Final = 20_000
 _CHUNK: Final = 65_536
-_PASSED_ON: Final = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "PYTHONUSERBASE", "TMPDIR")
+_PASSED_ON: Final = (
+    "HOME",
+    "JE_MALLOC_CONF",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "TMPDIR",
+)
 
 Answer = Callable[[Frame], Frame]
 Say = Callable[[str], None]

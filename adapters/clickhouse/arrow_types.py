@@ -22,8 +22,8 @@ def check_schema(schema: Any, columns: Sequence[Column]) -> None:
 
 
 def another_schema() -> EngineFailed:
-    """The error for a batch whose Arrow types are not those of the batches before it: one stream carries one schema."""
-    return _refused("A batch of rows has other Arrow types than the batches before it.")
+    """The error for a batch whose Arrow schema (types, nullability) is not that of the batches before it."""
+    return _refused("A batch of rows has another Arrow schema than the batches before it.")
 
 
 def check_nulls(batch: Any, columns: Sequence[Column]) -> None:

@@ -25,7 +25,7 @@ from .quoting import identifier, literal, settings_clause, table_name
 
 _IN_FLIGHT_BATCHES = 2
 _CANCEL_SECONDS = 2.0
-_APPENDED_BYTES = 4 * 1024 * 1024  # a batch or so: each append waits for the engine to take it over
+_APPENDED_BYTES = 4 * 1024 * 1024  # a batch or so, for each append waits for the engine; a larger buffer goes as it is
 _DOING = "inserting rows into the candidate"
 _SETTINGS: dict[str, int | str] = {
     "async_insert": 0,
@@ -158,15 +158,19 @@ class _Feed:
         import pyarrow as pa
 
         with session.send_insert(statement, "ArrowStream") as stream:
-            sink = io.BufferedWriter(_Appending(stream), _APPENDED_BYTES)
-            writer = pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema)
-            while (batch := self._batches.get()) is not None and not self._cancelled.is_set():
-                writer.write_batch(batch)
-            if self._cancelled.is_set():
-                return 0
-            writer.close()
-            sink.flush()
-            return int(stream.finish().rows_written)
+            appending = _Appending(stream)
+            try:
+                sink = io.BufferedWriter(appending, _APPENDED_BYTES)
+                writer = pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema, options=pa.ipc.IpcWriteOptions())
+                while (batch := self._batches.get()) is not None and not self._cancelled.is_set():
+                    writer.write_batch(batch)
+                if self._cancelled.is_set():
+                    return 0
+                writer.close()
+                sink.flush()
+                return int(stream.finish().rows_written)
+            finally:
+                appending.ended = True
 
     def _discard(self) -> None:
         try:
@@ -176,17 +180,22 @@ class _Feed:
 
 
 class _Appending(io.RawIOBase):
-    """A file whose every write goes into the engine's insert; an error of the engine comes out of it unchanged."""
+    """A file whose every write goes into the engine's insert; an error of the engine comes out of it unchanged.
+
+    Once ``ended`` it drops what comes: a cancelled insert's buffer writes what it still holds when it is finalised.
+    """
 
     def __init__(self, stream: Any) -> None:
         super().__init__()
         self._stream = stream
+        self.ended = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._stream.append(bytes(data))
+        if not self.ended:
+            self._stream.append(bytes(data))
         return len(data)
 
 

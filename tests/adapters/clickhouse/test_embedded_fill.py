@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -84,6 +87,50 @@ def test_arrow_types_that_the_engine_would_cast_are_refused(target: EmbeddedPlat
     assert target.row_count("db", "t") == {"embedded": 0}
 
 
+def test_what_the_engine_cannot_read_half_way_is_its_error(platform: EmbeddedPlatform) -> None:
+    column = Column("id", "UUID")
+    platform.create("db", "u", TableDefinition((column,)))
+    good, bad = "61f0c404-5cb3-11e7-907b-a6006ad3dba0", "no such thing"
+    batches = (pa.record_batch([pa.array([text] * 70_000)], ["id"]) for text in (*[good] * 5, bad, *[good] * 5))
+    with pytest.raises(EngineFailed) as caught:
+        platform.fill("db", "u", (column,), batches)
+    assert caught.value.engine_code == 376
+    platform.fill("db", "u", (column,), [pa.record_batch([pa.array([good])], ["id"])])
+
+
+_CANCELLED = """
+import gc, sys
+from pathlib import Path
+import pyarrow as pa
+from dpone.adapters.clickhouse import EmbeddedPlatform
+from dpone.domain.tables import Column, TableDefinition
+platform = EmbeddedPlatform(Path(sys.argv[1]))
+platform.create("db", "t", TableDefinition((Column("a", "Int64"),)))
+def batches():
+    for _ in range(5):
+        yield pa.record_batch([pa.array(range(1000), pa.int64())], ["a"])
+    raise RuntimeError("the producer's")
+try:
+    platform.fill("db", "t", (Column("a", "Int64"),), batches())
+except RuntimeError as error:
+    print(error)
+platform.release()
+gc.collect()
+"""
+
+
+def test_a_cancelled_load_says_nothing_of_its_own(tmp_path: Path) -> None:
+    """Development mode reports what fails in finalizers, as later Pythons always do."""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore", "-c", _CANCELLED, str(tmp_path / "engine")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("the producer's\n", "")
+
+
 def test_where_the_order_of_parts_matters_it_is_that_of_the_rows(
     platform: EmbeddedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +146,7 @@ def test_where_the_order_of_parts_matters_it_is_that_of_the_rows(
 
 def test_a_batch_of_other_types_than_the_first_is_refused(target: EmbeddedPlatform) -> None:
     other = _batch(3).cast(pa.schema([("a", pa.int64()), ("b", pa.large_string())]))
-    with pytest.raises(EngineFailed, match="than the batches before"):
+    with pytest.raises(EngineFailed, match="schema than the batches before"):
         target.fill("db", "t", COLUMNS, [_batch(3), other])
     assert target.row_count("db", "t") == {"embedded": 0}
 
