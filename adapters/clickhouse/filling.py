@@ -1,6 +1,6 @@
 """Streaming Arrow batches into one table: the caller produces, the engine's thread serialises and inserts.
 
-Memory stays flat whatever the number of rows: one parsing thread, two that write parts, at most a few batches in
+Memory stays flat whatever the number of rows: one parsing thread, at most two that write parts, a few batches in
 flight, and parts cut by bytes before the engine would gather a million rows for each.
 """
 
@@ -61,7 +61,7 @@ def fill(
     names = ", ".join(identifier(column.name) for column in columns)
     feed = _Feed()
     before = thread.call(lambda: _state(session, database, name))
-    writers = _WRITERS if before.engine == _REGARDLESS_OF_ORDER else 1
+    writers = thread.call(lambda: _writers(session, database, name))
     settings = settings_clause({**_SETTINGS, "max_threads": writers, "max_insert_threads": writers})
     statement = f"INSERT INTO {table_name(database, name)} ({names}){settings}"
     job: Job[int] | None = None
@@ -98,9 +98,8 @@ def fill(
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the engine says of itself: the table's engine and rows, and every kind of error it has counted so far."""
+    """What the engine says of itself: the table's rows, and every kind of error it has counted so far."""
 
-    engine: str
     rows: int
     errors: dict[int, tuple[int, str]]
 
@@ -114,13 +113,21 @@ class _State:
 def _state(session: Any, database: str, name: str) -> _State:
     try:
         (counted,) = ask(session, f"SELECT count() AS rows FROM {table_name(database, name)}")
-        named = f"database = {literal(database)} AND name = {literal(name)}"
-        (table,) = ask(session, f"SELECT engine FROM system.tables WHERE {named}")
         kinds = ask(session, "SELECT code, value, name, last_error_message AS said FROM system.errors WHERE NOT remote")
     except RAISED as error:
         raise engine_failed(error, _DOING) from None
     errors = {kind["code"]: (kind["value"], f"Code: {kind['code']}. {kind['said']} ({kind['name']})") for kind in kinds}
-    return _State(table["engine"], counted["rows"], errors)
+    return _State(counted["rows"], errors)
+
+
+def _writers(session: Any, database: str, name: str) -> int:
+    """How many threads may write parts."""
+    named = f"database = {literal(database)} AND name = {literal(name)}"
+    try:
+        tables = ask(session, f"SELECT engine FROM system.tables WHERE {named}")
+    except RAISED as error:
+        raise engine_failed(error, _DOING) from None
+    return _WRITERS if [table["engine"] for table in tables] == [_REGARDLESS_OF_ORDER] else 1
 
 
 class _Feed:

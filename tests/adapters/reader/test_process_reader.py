@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpone.adapters.clickhouse import EmbeddedPlatform
-from dpone.adapters.reader import ProcessReader
+from dpone.adapters.reader import ProcessReader, worker
 from dpone.domain.errors import ReaderFailed
 from dpone.domain.ports import ReadPlan
 from dpone.domain.tables import Column, Metrics, Observation, TableDefinition, TargetRef
@@ -161,6 +161,10 @@ def test_a_scan_that_does_not_fit_is_told_apart(folder: Path) -> None:
     again = EmbeddedPlatform(folder, wait_seconds=0)
     again.acquire()  # the folder is free at once
     again.release()
+
+
+def test_next_to_no_time_is_not_taken_for_no_limit() -> None:
+    assert "max_execution_time = 0.001," in worker._limits(0.0002)
 
 
 def test_the_worker_sees_no_secret_and_no_terminal(
