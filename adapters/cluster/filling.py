@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -53,11 +54,13 @@ def _insert(
         client.receive_sample_block()
     for batch in chain([first], coming):
         with session.failing():
-            _send(client.connection, batch, columns)
+            with _last_word(client):
+                _send(client.connection, batch, columns)
             _raise_early(client)
         rows += batch.num_rows
     with session.failing():
-        client.connection.send_data(_no_more())
+        with _last_word(client):
+            client.connection.send_data(_no_more())
         client.receive_end_of_query()
         client.connection.is_query_executing = False
     return rows
@@ -87,6 +90,24 @@ def _raise_early(client: Any) -> None:
         packet = client.connection.receive_packet()
         if packet.exception is not None:
             raise packet.exception
+
+
+@contextmanager
+def _last_word(client: Any) -> Iterator[None]:
+    """A server that gives up closes right after its answer, so a send can fail while the reason lies unread here.
+
+    A closed connection still gives what came before its end, so this reads on until the reason or that end. A send
+    that took too long is of a connection that is open: there is nothing to read.
+    """
+    try:
+        yield
+    except TimeoutError:
+        raise
+    except OSError:
+        with suppress(OSError, EOFError):
+            while client.receive_packet() is not False:
+                pass
+        raise
 
 
 def _no_more() -> Any:

@@ -94,6 +94,34 @@ def test_a_server_that_gives_up_in_the_middle_ends_the_fill_at_once(target: Targ
     assert len(sent) < 1000
 
 
+@pytest.mark.parametrize("compression", ["", "lz4"])
+def test_what_a_server_said_before_it_closed_is_heard_though_the_next_block_cannot_be_sent(
+    target: Target, compression: str
+) -> None:
+    """A server that gives up closes after its answer: a sender meets the closed connection before it has looked."""
+    candidate = target.candidate()
+    target.cluster.execute(f"ALTER TABLE {target.database}.{candidate} ADD COLUMN c Int8 MATERIALIZED throwIf(a = 5)")
+    endpoint = Endpoint("replica_1", "127.0.0.1", target.cluster.replicas[0].port)
+    connection = Connection(
+        "replay_target",
+        "127.0.0.1",
+        username="dpone",
+        password=PASSWORDS.dpone,
+        params={"compression": compression} if compression else {},
+    )
+    unlike = pa.array((str(number) * 9 for number in range(3_000_000)), pa.string())
+    much = pa.record_batch([pa.array(range(3_000_000), pa.int64()), unlike], ["a", "b"])
+
+    def produce() -> Iterator[Any]:
+        yield batch(1_200_000)
+        time.sleep(1)
+        yield much
+
+    with ReplicaSession.open(connection, endpoint) as session, pytest.raises(EngineFailed) as caught:
+        fill(session, target.database, candidate, COLUMNS, produce())
+    assert caught.value.engine_code == 395
+
+
 def test_a_program_that_holds_a_thousand_descriptors_can_fill_too(target: Target, many_descriptors: None) -> None:
     candidate = target.candidate()
     target.platform.fill(target.database, candidate, COLUMNS, [batch(10), batch(10, 10)])
