@@ -22,6 +22,7 @@ from tests.servers.zookeeper import ZooKeeper
 from .contract import SECONDS, noted, start_writers
 from .embedded_sql import PORT_VARIABLE, EmbeddedSql, connect, end_engine
 from .events import CODEC, Noted, some
+from .keeper_server import freeze
 from .opening import opened
 from .test_keepermap_store import fresh_url
 
@@ -151,9 +152,9 @@ def test_a_frozen_keeper_ends_in_unknown_and_what_arrived_late_is_found(keeper: 
     url, stream = fresh_url(), uuid4()
     with opened(url) as ledger:
         ledger.append([noted(stream, 0, "a")])
-        keeper.freeze()
         begun = time.monotonic()
         try:
+            freeze(keeper)
             with pytest.raises(AppendUnknown):
                 ledger.append([noted(stream, 1, "b")])
         finally:

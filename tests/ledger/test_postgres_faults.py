@@ -301,7 +301,7 @@ def _started_again(server: PostgresServer) -> Iterator[None]:
             return False
 
     command = [str(programs / "postgres"), "-D", str(server.folder / "data"), *options]
-    process = started(command, server.folder, answers, unprivileged())
+    process = started(command, server.folder, answers, unprivileged(), seconds=60)
     assert process is not None
     try:
         yield

@@ -119,7 +119,11 @@ def postgres_server(certificates: Certificates | None = None) -> Iterator[Postgr
             settings |= _tls(certificates, folder, user)
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         process = started(
-            [str(programs / "postgres"), "-D", str(folder / "data"), *options], folder, lambda: _answers(port), user
+            [str(programs / "postgres"), "-D", str(folder / "data"), *options],
+            folder,
+            lambda: _answers(port),
+            user,
+            seconds=60,
         )
         if process is None:
             raise RuntimeError("PostgreSQL did not start")

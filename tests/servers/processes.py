@@ -27,14 +27,18 @@ def free_port() -> int:
 
 
 def started(
-    command: Sequence[str], folder: Path, is_ready: Callable[[], bool], user: str | None = None
+    command: Sequence[str],
+    folder: Path,
+    is_ready: Callable[[], bool],
+    user: str | None = None,
+    seconds: float = READY_SECONDS,
 ) -> subprocess.Popen[bytes] | None:
     """A process in a session of its own that answers, or None when it ended or stayed silent (and was ended).
 
     It dies with this process, also when that is killed.
     """
     process = popen(command, folder, dies_with_us=True, user=user)
-    end = time.monotonic() + READY_SECONDS
+    end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         if is_ready():
             return process

@@ -102,10 +102,10 @@ def test_rows_that_arrive_later_are_waited_for(target: Target) -> None:
     candidate = target.candidate()
     second = target.cluster.replicas[1]
     second.execute("SYSTEM STOP FETCHES")
-    threading.Timer(1.0, second.execute, ["SYSTEM START FETCHES"]).start()
     try:
         target.cluster.execute(f"INSERT INTO {target.database}.{candidate} VALUES", [(1, "x")])
         assert second.execute(f"SELECT count() FROM {target.database}.{candidate}") == [(0,)]
+        threading.Timer(1.0, second.execute, ["SYSTEM START FETCHES"]).start()
         target.platform.synchronise(target.database, candidate)
         assert target.platform.row_count(target.database, candidate) == {"replica_1": 1, "replica_2": 1}
     finally:

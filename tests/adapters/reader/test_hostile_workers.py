@@ -65,7 +65,7 @@ HOSTILE = {
 NEVER_ENDING = {
     "never ready": "time.sleep(60)",
     "silent": "say_ready(); take(); time.sleep(60)",
-    "late": _GOOD + "time.sleep(1.2); write(frame(body(nonce)))",
+    "late": _GOOD + "time.sleep(4); write(frame(body(nonce)))",
     "takes no plan": "say_ready(); time.sleep(60)",
     "answers and stays": _GOOD + "write(frame(body(nonce))); os.close(reply); time.sleep(60)",
     "ignores SIGTERM": "signal.signal(signal.SIGTERM, signal.SIG_IGN); say_ready(); take(); time.sleep(60)",
@@ -108,15 +108,15 @@ def test_anything_else_is_no_observation(reader_of: ReaderOf, script: str) -> No
 
 @pytest.mark.parametrize("script", NEVER_ENDING.values(), ids=NEVER_ENDING)
 def test_the_budget_ends_what_does_not_end(reader_of: ReaderOf, tmp_path: Path, script: str) -> None:
-    reader = reader_of(script, 0.5)
+    reader = reader_of(script, 1.5)  # of which the start of Python takes a part
     started = time.monotonic()
     with pytest.raises(ReaderFailed) as caught:
         reader.observe(PLAN)
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 5
     assert caught.value.reaped is True
     assert caught.value.fits is (script == NEVER_ENDING["never ready"])  # what had its plan would be as late again
     while left := _left_behind(tmp_path):  # SIGKILL was sent to the whole group; children go a moment later
-        assert time.monotonic() - started < 4, left
+        assert time.monotonic() - started < 8, left
 
 
 def test_a_worker_that_is_slow_to_start_spends_the_budget(reader_of: ReaderOf) -> None:

@@ -98,9 +98,9 @@ def _parts(place: Path) -> set[str]:
 
 
 def test_a_warmed_worker_idles_for_free_and_holds_nothing(folder: Path, plan: ReadPlan) -> None:
-    reader = ProcessReader(folder, budget=2)
+    reader = ProcessReader(folder, budget=4)
     reader.warm()
-    time.sleep(2.1)  # longer than the budget
+    time.sleep(4.1)  # longer than the budget
     platform = EmbeddedPlatform(folder, wait_seconds=0)
     platform.acquire()
     platform.release()
@@ -137,7 +137,7 @@ def test_a_locked_folder_is_waited_for_within_the_budget(folder: Path, plan: Rea
     platform.acquire()
     try:
         with pytest.raises(ReaderFailed, match="locked") as caught:
-            ProcessReader(folder, budget=1.5).observe(plan)
+            ProcessReader(folder, budget=3).observe(plan)
     finally:
         platform.release()
     assert (caught.value.reaped, caught.value.fits) == (True, True)

@@ -178,6 +178,7 @@ def test_every_replica_must_have_all_rows(
     late.execute(f"SYSTEM STOP FETCHES {plan.database}.t")
     try:
         early.execute(f"INSERT INTO {plan.database}.t VALUES", [(7000, None)])
+        early.execute(f"SYSTEM SYNC REPLICA {plan.database}.t")
         reply = replicated.outcome(replicated_cluster, plan)
     finally:
         late.execute(f"SYSTEM START FETCHES {plan.database}.t")
@@ -191,6 +192,7 @@ def test_entries_that_nobody_took_up_are_missing_rows(replicated_cluster: Cluste
     second.execute(f"SYSTEM STOP REPLICATION QUEUES {plan.database}.t")
     try:
         replicated_cluster.execute(f"INSERT INTO {plan.database}.t VALUES", [(7000, None)])
+        replicated_cluster.execute(f"SYSTEM SYNC REPLICA {plan.database}.t")
         reply = replicated.outcome(replicated_cluster, plan)
     finally:
         second.execute(f"SYSTEM START REPLICATION QUEUES {plan.database}.t")

@@ -81,10 +81,10 @@ def during_the_scan(cluster: Cluster, database: str, action: Callable[[], object
 
 def test_a_scan_that_does_not_fit_is_told_apart(breakable_cluster: Cluster, plan: ReadPlan) -> None:
     reader = ServerReader(replicated.connection(), replicated.endpoints(breakable_cluster), budget=BUDGET)
-    with pytest.raises(ReaderFailed, match="did not end within the budget") as caught:
+    with pytest.raises(ReaderFailed) as caught:  # by the server's limit or by the parent's, whichever comes first
         reader.observe(plan)
-    assert (caught.value.reaped, caught.value.fits) == (True, False)
-    assert replicated.wait_for_scans(breakable_cluster, plan.database, 0, 1)
+    assert (caught.value.reaped, caught.value.fits) == (True, False), str(caught.value)
+    assert replicated.wait_for_scans(breakable_cluster, plan.database, 0, LEFT_BEHIND_SECONDS)
 
 
 @pytest.mark.parametrize("how", ["freeze", "kill"])

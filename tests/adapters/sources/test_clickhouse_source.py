@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -310,10 +309,8 @@ def test_a_server_that_dies_while_it_is_read() -> None:
     with clickhouse_server() as server:
         source = ClickHouseSource(connected(server), query="SELECT number AS n FROM system.numbers")
         columns = (Column("n", "UInt64"),)
-        timer = threading.Timer(0.5, lambda: server.process.send_signal(signal.SIGKILL))
-        timer.start()
         with pytest.raises(SourceFailed, match="was lost while") as failed:
-            disturb(source, columns, lambda: None)
+            disturb(source, columns, lambda: server.process.send_signal(signal.SIGKILL))
     assert failed.value.code is ErrorCode.SOURCE_UNREADABLE
 
 

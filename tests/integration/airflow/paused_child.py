@@ -18,7 +18,7 @@ from dpone.domain.configuration import Process
 from dpone.domain.ports import Progress, Source, SourceReading
 from dpone.domain.tables import Column, Metrics
 
-WAIT_SECONDS = 90
+WAIT_SECONDS = 600  # the test says go long before
 
 
 @dataclass(frozen=True, slots=True)
