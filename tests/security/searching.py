@@ -29,12 +29,15 @@ class Seen:
 @contextlib.contextmanager
 def watched(process: subprocess.Popen[str]) -> Iterator[Seen]:
     """Look at a process and all its descendants again and again until the end of the block."""
-    seen, over = Seen(), threading.Event()
+    seen, over, broken = Seen(), threading.Event(), []
 
     def look() -> None:
-        while not over.is_set():
-            _look(process.pid, seen)
-            time.sleep(_PAUSE_SECONDS)
+        try:
+            while not over.is_set():
+                _look(process.pid, seen)
+                time.sleep(_PAUSE_SECONDS)
+        except BaseException as error:
+            broken.append(error)
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
@@ -43,6 +46,7 @@ def watched(process: subprocess.Popen[str]) -> Iterator[Seen]:
     finally:
         over.set()
         thread.join(10)
+    assert not broken, broken  # who stopped looking saw nothing
 
 
 def _look(parent: int, seen: Seen) -> None:
@@ -58,8 +62,9 @@ def _look(parent: int, seen: Seen) -> None:
 
 def _children(parent: int) -> list[int]:
     found: list[int] = []
-    for listed in Path(f"/proc/{parent}/task").glob("*/children"):
-        found += [int(number) for number in _read(listed).split()]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile; others are looked at
+        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+            found += [int(number) for number in _read(listed).split()]
     return found
 
 
