@@ -35,10 +35,8 @@ OVERTAKEN = {
     ErrorCode.LEDGER_CONFLICT.value,
     ErrorCode.EVIDENCE_INCOMPLETE.value,
     ErrorCode.EVIDENCE_MISMATCH.value,
-    ErrorCode.LEDGER_UNREACHABLE.value,
-    ErrorCode.REPLICA_UNREACHABLE.value,
 }
-"""How a process may end that was not the last: true, and nothing of it counts. So many at once can be slow."""
+"""How a process may end that was not the last: true, and nothing of it counts."""
 
 
 def all_ended(processes: Sequence[subprocess.Popen[str]]) -> list[Ended]:

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -322,5 +322,10 @@ def test_followers_skip_nothing_while_eight_write(url: str) -> None:
 
 
 def test_libpqs_own_variable_gives_the_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = url.removeprefix("postgresql://").replace(f":{PASSWORD}", "")
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    with pytest.raises(LedgerFailed):
+        open_url(without, False)
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    open_url(url.removeprefix("postgresql://").replace(f":{PASSWORD}", ""), False).close()
+    with closing(open_url(without, False)) as recorder:
+        assert recorder.identity()

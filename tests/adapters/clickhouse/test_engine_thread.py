@@ -39,12 +39,12 @@ def test_a_signal_ends_the_wait_in_the_middle_of_a_query(platform: EmbeddedPlatf
     started = time.monotonic()
     with pytest.raises(_Stopped):
         platform._run("counting slowly", "SELECT sum(sleepEachRow(0.02)) FROM numbers(250) SETTINGS max_block_size = 1")
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 0.8
 
     with pytest.raises(EngineFailed, match="still running"):  # at once, instead of queueing behind it
         platform.observe("db", "t", COLUMNS, Metrics())
     platform.release()  # leaves it alone
-    assert time.monotonic() - started < 3.5
+    assert time.monotonic() - started < 1.0
 
     while platform._thread.busy:
         time.sleep(0.05)
