@@ -19,6 +19,7 @@ from ...domain.tables import (
     TableIdentity,
     TargetRef,
 )
+from .. import arrow_first
 from . import definitions, engine_errors, engine_session, filling, folder, identity, inspection, observation_sql
 from .engine_thread import EngineThread
 from .quoting import literal, table_name
@@ -56,9 +57,9 @@ class EmbeddedPlatform:
     def prepare(self, database: str) -> None:
         """Begin importing the engine in its thread. Call once no relative path is going to be used any more.
 
-        The engine alone: with ``pyarrow.compute`` imported in a second thread, ``isinstance(a tuple, Mapping)`` was
-        seen to be true in the first one (CPython 3.11; that module defines mappings of its own).
+        It imports Arrow too; so that is imported here first.
         """
+        arrow_first.load()
         self._thread.ahead(engine_session.load)
 
     def acquire(self) -> None:

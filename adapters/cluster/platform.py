@@ -15,6 +15,7 @@ from ...domain.errors import EngineFailed, ErrorCode
 from ...domain.names import generation_of
 from ...domain.ports import RecordBatch, Swap, SwapForm
 from ...domain.tables import Column, Metrics, Observation, ReplicaLook, TableDefinition, TableIdentity, TargetRef
+from .. import arrow_first
 from ..ahead import Ahead
 from ..clickhouse import observation_sql
 from ..clickhouse.definitions import definition_refusals
@@ -65,9 +66,9 @@ class ReplicatedPlatform:
     def prepare(self, database: str) -> None:
         """Begin to probe the swap there, which the servers' queue takes a tenth of a second for.
 
-        Where nobody asks for the answer, the probe still ends within the bound of a statement of the cluster. What
-        filling takes is not imported in a thread beside it: see the embedded platform.
+        Where nobody asks for the answer, the probe still ends within the bound of a statement of the cluster.
         """
+        arrow_first.load()  # the source and filling import it, and would do so beside the probe
         with suppress(RuntimeError):  # no thread is to be had: it is probed when the answer is asked for
             self._ahead = (database, Ahead(partial(self._swap_refusal, database)))
 

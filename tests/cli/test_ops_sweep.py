@@ -30,6 +30,13 @@ def sweep(sandbox: Sandbox, *rest: str) -> dict[str, Any]:
     return {item["table"].removeprefix("db."): item for item in done.result["items"]}
 
 
+def fail_gates(sandbox: Sandbox) -> None:
+    """Run r3 ends at its gates: its candidate stands, and no retirement lists it."""
+    sandbox.write_manifest(gates=[{"id": "many", "type": "min_rows", "rows": 1_000_000}])
+    failed = sandbox.run("r3")
+    assert (failed.code, failed.result["error_code"]) == (1, "DPONE_REPLAY_QUALITY_EVIDENCE_FAILED"), failed
+
+
 def test_a_kept_generation_is_left(sandbox: Sandbox) -> None:
     found = sweep(sandbox, "db.rows", "--yes")
     assert [(one["action"], one["reason"]) for one in found.values()] == [("left", "a kept generation")]
@@ -37,8 +44,7 @@ def test_a_kept_generation_is_left(sandbox: Sandbox) -> None:
 
 
 def test_a_failed_candidate_is_dropped_on_confirmation_only(sandbox: Sandbox) -> None:
-    sandbox.write_manifest(gates=[{"id": "many", "type": "min_rows", "rows": 1_000_000}])
-    assert sandbox.run("r3").code == 1
+    fail_gates(sandbox)
     before = engine_tables(sandbox.engine)
     listed = sweep(sandbox)
     assert sorted(one["action"] for one in listed.values()) == ["left", "may be dropped"]
@@ -92,8 +98,7 @@ def test_the_live_table_under_a_name_of_ours_is_left(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("point", ["drop#1:before", "drop#1:after", "append TableRetired#1:before"])
 def test_killed_it_goes_on(sandbox: Sandbox, point: str) -> None:
     """A candidate that no retirement lists: its run was retired while nobody could look."""
-    sandbox.write_manifest(gates=[{"id": "many", "type": "min_rows", "rows": 1_000_000}])
-    assert sandbox.run("r3").code == 1
+    fail_gates(sandbox)
     words = ["ops", "sweep", "--yes", "--format", "json"]
     killed = ended(sandbox.composed(sandbox.folder / "k", f"kill@{point}", words))
     assert killed.code == -9, killed
