@@ -34,10 +34,10 @@ def encode(value: Any) -> Any:
         return value.value
     if isinstance(value, str | bool | int | None):
         return value
+    if isinstance(value, tuple | list):  # asked first: these answers cannot be disturbed by an import in another thread
+        return [encode(item) for item in value]
     if isinstance(value, Mapping):
         return {key: encode(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(item) for item in value]
     raise TypeError(f"{type(value).__name__} has no place in an event")
 
 

@@ -50,6 +50,12 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     return {str: TEXT, int: NUMBER, bool: st.booleans()}[kind]
 
 
+def test_a_tuple_is_a_list_whatever_python_takes_for_a_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import in another thread can leave ``isinstance((), Mapping)`` true for good."""
+    monkeypatch.setattr("dpone.domain.codec.Mapping", (Mapping, tuple, list, str))
+    assert encode({"a": ("b", ["c"])}) == {"a": ["b", ["c"]]}
+
+
 @pytest.mark.parametrize("topic", TOPICS.values())
 def test_every_event_survives_its_stored_form(topic: str) -> None:
     @settings(max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck))
