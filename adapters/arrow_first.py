@@ -1,4 +1,4 @@
-"""Importing Arrow's Python package while no other thread of this program runs.
+"""Importing Arrow's Python package while no other thread of this program asks what a value is.
 
 Its import makes classes with two abstract bases (``MapScalar`` is a ``Sequence`` and a ``Mapping``). Until
 ``ABCMeta.__new__`` has given such a class a register of its own, it answers with the one of its first base, that is
@@ -9,6 +9,7 @@ taken for a mapping. Seen with CPython 3.11 and pyarrow 26, once in some hundred
 
 from __future__ import annotations
 
+import importlib
 from contextlib import suppress
 
 
@@ -18,4 +19,4 @@ def load() -> None:
     Where it is not installed, whoever needs it says so.
     """
     with suppress(ImportError):
-        import pyarrow  # noqa: F401
+        importlib.import_module("pyarrow")
