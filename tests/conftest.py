@@ -26,6 +26,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
+class FailuresAtOnce:
+    """Tell each failure when it happens: a run that is ended from outside never prints its summary."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._terminal.write_line("")
+            self._terminal.write_line(f"{report.nodeid} ({report.when}): {report.longreprtext[-1500:]}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Only the process that prints has a terminal that is read: those it hands tests to report to it."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if isinstance(terminal, pytest.TerminalReporter) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(terminal))
+
+
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     """A home, a source of 300 rows and a manifest, nothing of which was run yet."""

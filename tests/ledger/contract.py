@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -54,6 +55,24 @@ def start_writers(*calls: Sequence[str]) -> list[subprocess.Popen[str]]:
         writer.stdin.write("go\n")
         writer.stdin.flush()
     return writers
+
+
+def acknowledged_until(stop: Callable[[], object], writer: subprocess.Popen[str]) -> tuple[UUID, int]:
+    """Let one that floods append thirty times, stop it or its server, and tell its stream and the last version it got.
+
+    The rest of its lines is read through the same file object as the first: that has read ahead, the more so the slower
+    this process is, and ``communicate`` would not see those lines.
+    """
+    assert writer.stdout
+    lines = [writer.stdout.readline() for _ in range(30)]
+    stop()
+    bound = threading.Timer(SECONDS, writer.kill)
+    bound.start()
+    lines += writer.stdout.readlines()
+    bound.cancel()
+    writer.wait(SECONDS)
+    stream, last = [line for line in lines if line.endswith("\n")][-1].split()
+    return UUID(stream), int(last)
 
 
 class LossyReplies:
@@ -250,13 +269,7 @@ class StoreContract:
 
     def test_a_kill_in_the_middle_of_appends_loses_nothing_acknowledged(self, ledger: EventLedger, url: str) -> None:
         (writer,) = start_writers(("flood", url, "100000"))
-        assert writer.stdout
-        acknowledged = [writer.stdout.readline() for _ in range(30)]
-        writer.kill()
-        rest, _ = writer.communicate(timeout=SECONDS)
-        complete = [line for line in (*acknowledged, *rest.splitlines(keepends=True)) if line.endswith("\n")]
-        stream = UUID(complete[0].split()[0])
-        last = int(complete[-1].split()[1])
+        stream, last = acknowledged_until(writer.kill, writer)
         report = verify_ledger(ledger)
         assert report.passed, report.findings
         events = ledger.read(stream)

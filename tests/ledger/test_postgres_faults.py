@@ -24,7 +24,7 @@ from tests.servers.postgres import PASSWORD, PostgresServer, binaries, postgres_
 from tests.servers.processes import started, stop, unprivileged
 from tests.servers.required import require
 
-from .contract import SECONDS, noted, start_writers
+from .contract import SECONDS, acknowledged_until, noted, start_writers
 from .events import CODEC, Noted, some
 from .opening import opened
 from .test_postgres_store import fresh_url
@@ -274,17 +274,12 @@ def test_a_server_killed_in_the_middle_of_appends_keeps_what_it_acknowledged() -
     require(binaries() is not None, "PostgreSQL")
     with postgres_server() as server:
         url = fresh_url(server)
-        writers = start_writers(("flood", url, "100000"))
-        for writer in writers:
-            assert writer.stdout
-            acknowledged = [writer.stdout.readline().split() for _ in range(30)]
-        stop(server.process, signal.SIGQUIT)
-        rest, _ = writers[0].communicate(timeout=SECONDS)
-        acknowledged += [line.split() for line in rest.splitlines()]
+        (writer,) = start_writers(("flood", url, "100000"))
+        _, last = acknowledged_until(lambda: stop(server.process, signal.SIGQUIT), writer)
         assert "cannot be reached" in failure(url).what
         with _started_again(server), opened(url) as ledger:
             assert verify_ledger(ledger).passed
-            assert int(acknowledged[-1][1]) <= ledger.position() <= int(acknowledged[-1][1]) + 2
+            assert last <= ledger.position() <= last + 2
             ledger.append([StreamAppend(uuid4(), 0, (Noted("goes on"),))])
 
 
