@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from dpone.adapters.cli.entry import main
+from dpone.adapters.cli.program import begin
 from tests.crash.composition import Points, composer
 
 
@@ -16,6 +17,7 @@ def _main(record: str, action: str, words: list[str]) -> None:
     *options, acting = action.split(",")
     verb, _, point = acting.partition("@")
     points = Points(Path(record), verb, point)
+    begin()
     main(words, composer(points, deaf="deaf" in options, slow_query="slow" in options))
 
 

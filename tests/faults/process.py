@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpone.adapters.cli.entry import main
+from dpone.adapters.cli.program import begin
 from dpone.adapters.cluster.platform import ReplicatedPlatform
 from dpone.adapters.reader import ServerReader
 from dpone.adapters.runtime.compose import Composition
@@ -44,6 +45,7 @@ def _main(record: str, action: str, ports: str, words: list[str]) -> None:
         whole.ports = replace(whole.ports, reader=replace(recorder, inner=reader))
         return whole
 
+    begin()
     main(words, composed)
 
 

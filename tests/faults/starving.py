@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dpone.adapters.cli.entry import main
+from dpone.adapters.cli.program import begin
 from dpone.adapters.reader import ProcessReader
 from dpone.adapters.runtime.compose import Composition, SystemClock
 from dpone.adapters.runtime.provisioning import embedded_folder
@@ -77,6 +78,7 @@ def _main(record: str, action: str, words: list[str]) -> None:
     first, _, second = action.partition(",")
     what, _, amount = first.partition(":")
     verb, _, point = (second or first).partition("@")
+    begin()
     main(words, _starved(composer(StarvingPoints(Path(record), verb, point)), what, amount))
 
 

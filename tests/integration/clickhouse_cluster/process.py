@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpone.adapters.cli.entry import main
+from dpone.adapters.cli.program import begin
 from dpone.adapters.cluster.bounds import Bounds
 from dpone.adapters.cluster.platform import ReplicatedPlatform
 from dpone.adapters.runtime.compose import Composition
@@ -54,6 +55,7 @@ def _main(record: str, action: str, words: list[str]) -> None:
             platform._bounds = SHORT
         return whole
 
+    begin()
     main(words, composed)
 
 
