@@ -40,6 +40,7 @@ _SETTINGS: dict[str, int | str] = {
     "input_format_arrow_allow_missing_columns": 0,
     "input_format_arrow_case_insensitive_column_matching": 0,
     "date_time_overflow_behavior": "throw",
+    "parts_to_delay_insert": 1_000_000,  # there is nothing to wait for: merges are stopped
 }
 _WRITERS = 2
 _REGARDLESS_OF_ORDER = "MergeTree"  # of others, which row outlives its key can depend on the order of parts
@@ -62,6 +63,7 @@ def fill(
     feed = _Feed()
     before = thread.call(lambda: _state(session, database, name))
     writers = thread.call(lambda: _writers(session, database, name))
+    thread.call(lambda: _stop_merges(session, database, name))
     settings = settings_clause({**_SETTINGS, "max_threads": writers, "max_insert_threads": writers})
     statement = f"INSERT INTO {table_name(database, name)} ({names}){settings}"
     job: Job[int] | None = None
@@ -128,6 +130,14 @@ def _writers(session: Any, database: str, name: str) -> int:
     except RAISED as error:
         raise engine_failed(error, _DOING) from None
     return _WRITERS if [table["engine"] for table in tables] == [_REGARDLESS_OF_ORDER] else 1
+
+
+def _stop_merges(session: Any, database: str, name: str) -> None:
+    """Until the folder is opened the next time: merging what a load has just written would take its processors."""
+    try:
+        session.query(f"SYSTEM STOP MERGES {table_name(database, name)}")
+    except RAISED as error:
+        raise engine_failed(error, _DOING) from None
 
 
 class _Feed:

@@ -131,6 +131,32 @@ def test_a_cancelled_load_says_nothing_of_its_own(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("the producer's\n", "")
 
 
+def test_no_part_is_merged_while_a_table_is_loaded_but_once_the_folder_is_opened_again(
+    platform: EmbeddedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a load slowed down for their number, as the engine does to let merges catch up."""
+    monkeypatch.setitem(filling._SETTINGS, "min_insert_block_size_rows", 1000)
+    platform.create("db", "t", TableDefinition(COLUMNS, order_by=("a",)))
+    platform._run("bounding", "ALTER TABLE db.t MODIFY SETTING parts_to_delay_insert = 90")
+    platform.fill("db", "t", COLUMNS, [_batch(1000, start) for start in range(0, 100_000, 1000)])
+    time.sleep(1)
+    assert _parts(platform) == 100
+    delayed = "SELECT 1 AS one FROM system.events WHERE event = 'DelayedInserts'"
+    assert platform._asking("looking", lambda query: query(delayed)) == []
+    platform.release()
+    deadline = time.monotonic() + 30
+    while _parts(platform) >= 100 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert _parts(platform) < 100
+    assert platform.row_count("db", "t") == {"embedded": 100_000}
+
+
+def _parts(platform: EmbeddedPlatform) -> int:
+    statement = "SELECT toUInt32(count()) AS parts FROM system.parts WHERE table = 't' AND active"
+    (found,) = platform._asking("looking", lambda query: query(statement))
+    return int(found["parts"])
+
+
 def test_where_the_order_of_parts_matters_it_is_that_of_the_rows(
     platform: EmbeddedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
