@@ -12,15 +12,15 @@ import pytest
 
 from tests.cli.sandbox import Sandbox, rows_of
 
-NIGHTLY: Final = ("tests/faults/test_network.py",)
-"""Minutes of waiting for servers: run with DPONE_TEST_NIGHTLY=1, or by naming the file."""
+NIGHTLY: Final = ("tests/faults/test_network.py", "tests/faults/test_campaign.py::test_half_a_minute_of_faults[8]")
+"""Minutes of waiting for servers, and more of the same: run with DPONE_TEST_NIGHTLY=1, or by naming the file."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the nightly files out of a whole run."""
     if os.environ.get("DPONE_TEST_NIGHTLY") or any(".py" in word for word in config.args):
         return
-    left_out = [item for item in items if item.nodeid.split("::")[0] in NIGHTLY]
+    left_out = [item for item in items if item.nodeid.startswith(NIGHTLY)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

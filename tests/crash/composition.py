@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpone.adapters.clickhouse.embedded import EmbeddedPlatform
 from dpone.adapters.runtime import provisioning
 from dpone.adapters.runtime.compose import Composition, compose
 from dpone.adapters.runtime.settings import Settings
@@ -215,15 +216,23 @@ class RecordedReader:
         return self.inner.observe(plan)
 
 
+HASTY_SECONDS = 2.0
+
+
 def composer(
-    points: Points, *, deaf: bool = False, slow_query: bool = False
+    points: Points, *, deaf: bool = False, slow_query: bool = False, hasty: bool = False
 ) -> Callable[[Settings, Process], Composition]:
-    """A composer for the command line that records, and acts at the point that was asked for."""
+    """A composer for the command line that records, and acts at the point that was asked for.
+
+    ``hasty`` waits two seconds for the engine's folder, where the program waits twenty.
+    """
     _record_ledger(points)
 
     def composed(settings: Settings, process: Process) -> Composition:
         whole = compose(settings, process)
         ports = whole.ports
+        if hasty and isinstance(ports.platform, EmbeddedPlatform):
+            ports.platform._wait_seconds = HASTY_SECONDS
         whole.ports = replace(
             ports,
             source=RecordedSource(ports.source, points),

@@ -1,6 +1,6 @@
 """``python -m tests.crash.process RECORD ACTION WORD…``: the command line with the recording composition.
 
-ACTION is ``none``, or ``kill@POINT``, ``freeze@POINT``, ``sleep@POINT``; ``deaf,`` and ``slow,`` may stand before it.
+ACTION is ``none``, or ``kill@POINT``, ``freeze@POINT``, ``sleep@POINT``; ``deaf,``, ``slow,`` and ``hasty,`` may stand before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _main(record: str, action: str, words: list[str]) -> None:
     verb, _, point = acting.partition("@")
     points = Points(Path(record), verb, point)
     begin()
-    main(words, composer(points, deaf="deaf" in options, slow_query="slow" in options))
+    main(words, composer(points, deaf="deaf" in options, slow_query="slow" in options, hasty="hasty" in options))
 
 
 if __name__ == "__main__":

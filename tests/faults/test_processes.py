@@ -105,7 +105,7 @@ def test_a_frozen_process_that_was_overtaken_does_no_harm(second: Sandbox, tmp_p
     """
     first = second.composed(tmp_path / "first", f"freeze@{point}", second.words("r2"))
     await_stopped(first)
-    successor = ended(second.composed(tmp_path / "successor", "none", second.words("r2")), 90)
+    successor = ended(second.composed(tmp_path / "successor", "hasty,none", second.words("r2")), 90)
     first.send_signal(signal.SIGCONT)
     stale = ended(first, 90)
     assert successor.code == 0 or successor.result["error_code"] == "DPONE_ENGINE_BUSY", successor
