@@ -1,6 +1,7 @@
 """``python -m tests.crash.process RECORD ACTION WORD…``: the command line with the recording composition.
 
-ACTION is ``none``, or ``kill@POINT``, ``freeze@POINT``, ``sleep@POINT``; ``deaf,``, ``slow,`` and ``hasty,`` may stand before it.
+ACTION is ``none``, or ``kill@POINT``, ``freeze@POINT``, ``sleep@POINT``; before it may stand ``deaf,``, ``slow,`` or
+``hasty,``.
 """
 
 from __future__ import annotations
