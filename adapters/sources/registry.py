@@ -74,4 +74,6 @@ def open_source(request: SourceRequest) -> Source:
         )
     module, name = SOURCES[request.type]
     source: Source = getattr(import_module(module, __package__), name).from_request(request)
+    import_module(".rows", __package__)  # what a read counts and converts with, while the engine is being opened
+    import_module(".observing", __package__)
     return source
